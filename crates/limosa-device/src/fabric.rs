@@ -20,14 +20,17 @@
 //!   peer that is still starting, a connection under way, the last packets of a process that has died.
 //! - **Deaths** are those of the processes of this host, which another device watches, and connections that fail. What
 //!   a dead process has sent is still taken: it is dead when nothing has come from it for a while.
+//! - **Who cannot be reached** is found by a test ([`reach`]) if no connection comes about.
 //! - **Who has left** in good order is not missed. Providers do not tell that: where nobody is any more they connect for
 //!   ever. So who publishes the cards says it, and what waits for such a process is not sent.
 
 use crate::shm::ShmDevice;
 use crate::{Address, Data, DeathWatch, Device, DeviceError, Meta, Sent, Slice, Urgency};
 use rustix::event::epoll;
+use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,6 +41,7 @@ mod library;
 #[doc(hidden)]
 pub mod packet;
 mod peers;
+mod reach;
 mod straight;
 mod sys;
 
@@ -47,6 +51,7 @@ use clock::Clock;
 use endpoint::{Endpoint, Event, Known, Slot};
 use packet::{Card, HEADER, Label};
 use peers::{CLASSES, Class, Life, Peer, Turn};
+use reach::{Found, Trial};
 use straight::{Part, Straight, Transfer, Way};
 use sys::FI_ETRUNC;
 
@@ -67,6 +72,9 @@ const NEWS: Duration = Duration::from_secs(1);
 /// The provider lets go of memory that a dead process was to write to within this time. It is not read or written after
 /// that either, since nothing comes from there any more.
 const LETTING_GO: Duration = Duration::from_secs(1);
+
+/// A peer to which no connection can be made for so long is given up, if no shorter time is asked for.
+const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 
 /// Where processes leave their cards for each other.
 pub trait Cards: Send {
@@ -95,6 +103,9 @@ pub struct FabricDevice {
     is_orderly: bool,
     /// Who has called, and waits for a packet.
     callers: Vec<Address>,
+    /// Peers to which there is no connection yet, and how long they may be tested; `None`: they are not.
+    trials: Vec<Trial>,
+    trial_limit: Option<Duration>,
     straight: Straight,
     /// The provider has been asked since then to let go of memory that a peer was to write to.
     withdrawing_since: Option<Instant>,
@@ -123,6 +134,7 @@ impl FabricDevice {
         let offer = Library::load(wish.library.as_deref())?.choose(wish)?;
         let (provider, interface) = (offer.provider.clone(), offer.interface.clone());
         let is_orderly = offer.may_lose_crossing();
+        let limit = wish.connect_limit.map_or(CONNECT_LIMIT, |limit| limit.min(CONNECT_LIMIT));
         let endpoint = Endpoint::open(offer, HEADER + MAX_DATA, RECEIVES).map_err(|error| {
             format!("libfabric's provider {provider} cannot use the interface {interface}: {error}")
         })?;
@@ -142,6 +154,8 @@ impl FabricDevice {
             sending: Vec::new(),
             is_orderly,
             callers: Vec::new(),
+            trials: Vec::new(),
+            trial_limit: (!wish.is_local).then_some(limit),
             straight: Straight::default(),
             withdrawing_since: None,
             clock,
@@ -175,7 +189,52 @@ impl FabricDevice {
         let known = self.endpoint.know(&card.address);
         let known = known.map_err(|_| DeviceError::Corrupt { peer: of, what: "an address that makes no sense" })?;
         peer.place = Some((card.token, known));
+        peer.internet = reach::address_of(&card.provider, &card.address).filter(|_| self.trial_limit.is_some());
         Ok(true)
+    }
+
+    /// A connection to a peer, whose place is known, is about to be made unless there is one.
+    fn begin_trial(&mut self, of: Address) {
+        let peer = &mut self.peers[of as usize];
+        if let Some(to) = peer.internet.filter(|_| !peer.is_reached && !std::mem::replace(&mut peer.is_tested, true)) {
+            self.trials.push(Trial::new(of, to));
+            self.is_restless = true;
+        }
+    }
+
+    /// Tests the peers to which no connection comes about, and gives up those that cannot be reached.
+    fn test_peers(&mut self) {
+        let (Some(limit), false) = (self.trial_limit, self.trials.is_empty()) else { return };
+        let now = Instant::now();
+        for mut trial in std::mem::take(&mut self.trials) {
+            let peer = &self.peers[trial.peer as usize];
+            if peer.is_reached || peer.life != Life::Alive || !peer.is_tested {
+                continue;
+            }
+            match trial.look(now, limit) {
+                Found::Nothing => self.trials.push(trial),
+                Found::Open => {}
+                Found::Closed(error) => {
+                    self.part(trial.peer, trial.to, error);
+                    self.lose(trial.peer, UNREACHED, SILENCE);
+                }
+            }
+        }
+    }
+
+    /// Notes why no connection to a peer at this address was made.
+    fn part(&mut self, from: Address, to: SocketAddr, error: Option<Errno>) {
+        let interface = &self.endpoint.offer().interface;
+        let why = reach::reason(to, interface, error, self.trial_limit.unwrap_or(CONNECT_LIMIT));
+        self.peers[from as usize].unreached = Some(why);
+    }
+
+    /// The error of a peer that is lost.
+    fn loss(&self, of: Address, what: &'static str) -> DeviceError {
+        match &self.peers[of as usize].unreached {
+            Some(why) => DeviceError::Severed { peer: of, what: why.clone() },
+            None => DeviceError::Died { peer: of, what },
+        }
     }
 
     /// A free buffer of this class; `None` if the provider cannot access more memory.
@@ -192,7 +251,10 @@ impl FabricDevice {
             match event {
                 Event::Sent(slot) => match self.straight.part_ended(slot) {
                     Some(part) => self.straight.go_on(&mut self.endpoint, part),
-                    None => _ = self.sent(slot),
+                    None => {
+                        let to = self.sent(slot);
+                        to.into_iter().for_each(|to| self.peers[to as usize].is_reached = true);
+                    }
                 },
                 Event::Filled(slot, len) => {
                     if let Some(part) = self.straight.part_ended(slot) {
@@ -282,7 +344,7 @@ impl FabricDevice {
             Life::Dying(_, ENDED) => return Err(DeviceError::Died { peer: to, what: ENDED }),
             // The polls will tell whether it has died or left.
             Life::Dying(..) => return self.no_room(to),
-            Life::Dead => return Err(DeviceError::Died { peer: to, what: ENDED }),
+            Life::Dead => return Err(self.loss(to, ENDED)),
             Life::Left => return Err(DeviceError::Left { peer: to, what: LEFT }),
         }
         if !self.peers[to as usize].has_room(class) && !std::mem::replace(&mut self.has_looked_for_room, true) {
@@ -297,6 +359,8 @@ impl FabricDevice {
         let label =
             Label { token, from: self.me, sender: self.token as u32, number: peer.next_number(), is_greeting: false };
         packet::write_head(self.endpoint.bytes_of(slot), &label, meta);
+        self.begin_trial(to);
+        let peer = &mut self.peers[to as usize];
         match send(&mut self.endpoint, slot, known) {
             Ok(true) => {
                 peer.begin(class);
@@ -310,7 +374,9 @@ impl FabricDevice {
             Err(error) => {
                 self.free[class].push(slot);
                 match self.lost(to, error) {
-                    DeviceError::Died { .. } if matches!(self.peers[to as usize].life, Life::Dying(..)) => {
+                    DeviceError::Died { .. } | DeviceError::Severed { .. }
+                        if matches!(self.peers[to as usize].life, Life::Dying(..)) =>
+                    {
                         Ok(Sent::NoRoom)
                     }
                     died => Err(died),
@@ -359,6 +425,7 @@ impl FabricDevice {
         let (token, known) = self.peers[to as usize].place.expect("it was found");
         let label = Label { token, from: self.me, sender: self.token as u32, number: 0, is_greeting: true };
         packet::write_head(self.endpoint.bytes_of(slot), &label, &Meta::default());
+        self.begin_trial(to);
         let sent = send(&mut self.endpoint, slot, HEADER, known);
         if sent == Ok(true) {
             self.begun(slot, to, SHORTEST, None);
@@ -396,11 +463,15 @@ impl FabricDevice {
         if self.has_left(peer) {
             return DeviceError::Left { peer, what: LEFT };
         }
+        let of = &self.peers[peer as usize];
+        if let Some(to) = of.internet.filter(|_| !of.is_reached && of.life == Life::Alive) {
+            self.part(peer, to, Some(Errno::from_raw_os_error(error)));
+        }
         // One of this host that has ended in good order is not missed, either.
         if self.host.is_alive(peer) {
             self.lose(peer, reason(error), NEWS);
         }
-        DeviceError::Died { peer, what: reason(error) }
+        self.loss(peer, reason(error))
     }
 
     /// The polls report that a peer cannot be reached any more, when nothing has come from it for so long.
@@ -431,7 +502,7 @@ impl FabricDevice {
         if let Life::Dying(silent_until, _) = &mut peer.life {
             *silent_until = (*silent_until).max(Instant::now() + SILENCE);
         }
-        peer.has_come = true;
+        (peer.has_come, peer.is_reached) = (true, true);
         if label.is_greeting {
             if from < self.me {
                 self.callers.push(from);
@@ -478,11 +549,12 @@ impl FabricDevice {
             return None;
         }
         self.peers[at as usize].life = Life::Dead;
-        Some(DeviceError::Died { peer: at, what })
+        Some(self.loss(at, what))
     }
 }
 
 const ENDED: &str = "its process has ended";
+const UNREACHED: &str = "no connection to it can be made";
 const LEFT: &str = "it has ended by MPI_Finalize";
 
 /// Why a packet could not be sent, for people.
@@ -611,6 +683,7 @@ impl Device for FabricDevice {
             sink(*from, meta, data);
         }
         let any = self.take(sink) || !early.is_empty();
+        self.test_peers();
         match self.errors.pop_front().or_else(|| self.next_death(sink)) {
             Some(error) => Err(error),
             None => Ok(any),
@@ -631,6 +704,7 @@ impl Device for FabricDevice {
         let is_dying = |peer: &Peer| matches!(peer.life, Life::Dying(..));
         self.is_restless = self.straight.must_try()
             || !self.callers.is_empty()
+            || !self.trials.is_empty()
             || (self.is_restless && self.peers.iter().any(|peer| is_dying(peer) || peer.must_try()));
         let has_news = !self.early.is_empty() || !self.errors.is_empty() || self.straight.has_ended();
         if has_news || !self.endpoint.may_sleep() {

@@ -279,9 +279,12 @@ impl FileDevice {
     /// Writes what could not be written before.
     fn flush(&mut self) {
         for to in 0..self.outboxes.len() {
-            let waiting = self.outboxes[to].as_mut().filter(|outbox| outbox.waits());
-            if let Some(Err(note)) = waiting.map(|outbox| outbox.flush(&self.notices)) {
-                self.sever(to as Address, note);
+            let Some(outbox) = self.outboxes[to].as_mut().filter(|outbox| outbox.waits()) else { continue };
+            let before = outbox.files();
+            match outbox.flush(&self.notices) {
+                Ok(()) if outbox.files() > before => self.notices.wrote(),
+                Ok(()) => {}
+                Err(note) => _ = self.sever(to as Address, note),
             }
         }
     }
@@ -381,7 +384,15 @@ impl Device for FileDevice {
         self.outbox(to);
         let FileDevice { outboxes, notices, .. } = self;
         let outbox = outboxes[to as usize].as_mut().expect("it was made above");
-        outbox.send(meta, data, notices).map_err(|note| self.sever(to, note))
+        match outbox.send(meta, data, notices) {
+            Ok(sent) => {
+                if matches!(sent, Sent::Done) {
+                    notices.wrote();
+                }
+                Ok(sent)
+            }
+            Err(note) => Err(self.sever(to, note)),
+        }
     }
 
     fn want_room(&mut self, to: Address) {
@@ -400,7 +411,9 @@ impl Device for FileDevice {
         self.take_deaths(sink)?;
         let looked = self.take_notices().and_then(|()| self.find_senders()).and_then(|()| self.read_board());
         looked.map_err(|cause| self.own_folder(cause))?;
-        self.flush();
+        if self.notices.is_due() {
+            self.flush();
+        }
         let any = self.take_files(sink);
         self.notices.looked(any);
         self.report_severed(sink)?;

@@ -7,11 +7,12 @@
 mod variables;
 
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-use crate::names::{ENV_COLL_TUNED, ENV_ID, ENV_SIZE};
+use crate::names::{ENV_COLL_TUNED, ENV_HOST_ADDRESS, ENV_ID, ENV_SIZE};
 use variables::COLLECTIVES;
 pub use variables::{Audience, Form, VARIABLES, Variable};
 
@@ -32,6 +33,8 @@ pub struct Config {
     pub fabric_provider: Option<String>,
     /// `LIMOSA_FABRIC_INTERFACE`
     pub fabric_interface: Option<String>,
+    /// `LIMOSA_JOB_ADDRESS`
+    pub host_address: Option<IpAddr>,
     /// `LIMOSA_PMIX_LIBRARY`
     pub pmix_library: Option<PathBuf>,
     /// `LIMOSA_FILE_NOTIFY`
@@ -44,6 +47,8 @@ pub struct Config {
     pub ssh: String,
     /// `LIMOSA_LOGIN_LIMIT`
     pub login_limit: Duration,
+    /// `LIMOSA_HOST_LIMIT`
+    pub host_limit: Duration,
     /// `LIMOSA_LOGINS`
     pub logins: usize,
     /// `LIMOSA_CMA`
@@ -258,6 +263,7 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
         fabric_library: values.text("LIMOSA_FABRIC_LIBRARY").map(PathBuf::from),
         fabric_provider: values.text("LIMOSA_FABRIC_PROVIDER"),
         fabric_interface: values.text("LIMOSA_FABRIC_INTERFACE"),
+        host_address: values.text(ENV_HOST_ADDRESS).and_then(|address| address.parse().ok()),
         pmix_library: values.text("LIMOSA_PMIX_LIBRARY").map(PathBuf::from),
         file_notify: match values.word("LIMOSA_FILE_NOTIFY") {
             "inotify" => FileNotify::Inotify,
@@ -268,6 +274,7 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
         hosts: values.number("LIMOSA_HOSTS") as u32,
         ssh: values.word("LIMOSA_SSH").to_owned(),
         login_limit: values.seconds("LIMOSA_LOGIN_LIMIT"),
+        host_limit: values.seconds("LIMOSA_HOST_LIMIT"),
         logins: values.number("LIMOSA_LOGINS") as usize,
         cma: values.switch("LIMOSA_CMA"),
         coll: if values.word("LIMOSA_COLL") == "p2p" { CollPath::P2p } else { CollPath::Auto },

@@ -9,6 +9,8 @@ pub const ENV_ID: &str = "LIMOSA_JOB_ID";
 /// Environment: rows for the table of collective algorithms, out of the file that `limosa tune` has written; separated
 /// by semicolons.
 pub const ENV_COLL_TUNED: &str = "LIMOSA_TUNED_ROWS";
+/// Environment: the address of this host by which the launcher, or a host of the job, reaches it.
+pub const ENV_HOST_ADDRESS: &str = "LIMOSA_JOB_ADDRESS";
 /// Environment: rank of the process in its job. Also of use to scripts that are no MPI programs.
 pub const ENV_RANK: &str = "LIMOSA_RANK";
 /// Environment: number of ranks of the job. Also of use to scripts that are no MPI programs.

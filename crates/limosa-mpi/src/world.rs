@@ -219,6 +219,8 @@ fn elsewhere(job: &'static Job, config: &config::Config, packets: ShmDevice) -> 
             library: config.fabric_library.clone(),
             provider: config.fabric_provider.clone(),
             interface: config.fabric_interface.clone(),
+            address: config.host_address,
+            connect_limit: Some(config.host_limit),
             is_local: job.board().hosts() == 1,
         };
         let device = FabricDevice::join(&wish, Box::new(OnBoard(job)), packets);

@@ -112,9 +112,10 @@ pub trait Observer {
     fn retract(&self) {}
     /// The call has waited for so long that others may want to know.
     fn blocked(&self);
-    /// The call has been woken and looks around.
+    /// The call waits no more, or something has moved: it looks around.
     fn resumed(&self);
-    /// It has looked: nothing moved, and its condition does not hold. Called with the engine's lock; for counting only.
+    /// It has been woken and has looked: nothing moved, and its condition does not hold. For counting only; the engine's
+    /// lock may be held.
     fn woken_for_nothing(&self) {}
     /// After how long it wants [`Observer::overdue`] called if the call waits on; asked while it is reported as blocked.
     fn patience(&self) -> Option<Duration> {

@@ -4,16 +4,19 @@
 //! It is looked for under the name that the user gives, then where the system finds libraries, then where the Python
 //! packages of other MPI libraries keep theirs. It stays loaded until the process ends.
 
+use super::reach::internet;
 use super::sys::{
     FI_CONTEXT, FI_CONTEXT2, FI_EP_RDM, FI_MR_ALLOCATED, FI_MR_LOCAL, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_MSG,
     FI_ORDER_SAS, FI_RM_ENABLED, FI_SOCKADDR_IN, FI_SOCKADDR_IN6, FI_TAGGED, FI_THREAD_DOMAIN, FiDupinfo, FiFabric,
     FiFreeinfo, FiGetinfo, FiStrerror, FiVersion, Info, VERSION,
 };
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::null;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The library.
 pub struct Library {
@@ -36,6 +39,10 @@ pub struct Wish {
     pub provider: Option<String>,
     /// The network interface, or what else the provider calls a domain.
     pub interface: Option<String>,
+    /// The address of this machine by which others reach it, as far as that is known.
+    pub address: Option<IpAddr>,
+    /// How long a connection to another process may fail.
+    pub connect_limit: Option<Duration>,
     /// All processes are on this machine: no network is needed.
     pub is_local: bool,
 }
@@ -64,7 +71,7 @@ impl Drop for Offer {
 /// provider alone, or with another one on top.
 const PREFERENCE: [&str; 6] = ["cxi", "efa", "opx", "verbs", "tcp", "net"];
 /// Of these, the ones that need no network.
-const LOCAL: [&str; 2] = ["tcp", "net"];
+pub(super) const LOCAL: [&str; 2] = ["tcp", "net"];
 /// The first version in which these forget no requests ([`Offer::forgets_requests`]).
 const REMEMBERS: (u32, u32) = (1, 19);
 /// The provider of which [`Offer::may_lose_crossing`] is true. What `net` loses cannot be helped so.
@@ -233,7 +240,7 @@ impl Library {
 
 impl Wish {
     /// How well an offer fits, the smaller the better; `None` if it does not.
-    fn rank(&self, offer: &Offer) -> Option<(usize, bool, usize, bool)> {
+    fn rank(&self, offer: &Offer) -> Option<(usize, bool, bool, usize, bool)> {
         let is_named = |name: &str| {
             offer.provider == name || offer.provider.strip_prefix(name).is_some_and(|rest| rest.starts_with(';'))
         };
@@ -256,7 +263,9 @@ impl Wish {
         let network = preference.min(PREFERENCE.len() - LOCAL.len());
         let is_alone = !offer.provider.contains(';');
         let is_worse = if self.provider.is_none() && offer.forgets_requests() { is_alone } else { !is_alone };
-        Some((network, is_worse, preference, format == FI_SOCKADDR_IN6))
+        // The other hosts are known to reach this address, and of other interfaces nothing is known.
+        let is_unknown = self.address.is_some_and(|address| offer.ip() != Some(address));
+        Some((network, is_unknown, is_worse, preference, format == FI_SOCKADDR_IN6))
     }
 }
 
@@ -275,6 +284,18 @@ impl Offer {
     /// when a connection with somebody else ends: those who connect then wait for ever.
     fn forgets_requests(&self) -> bool {
         self.library.version() < REMEMBERS && LOCAL.iter().any(|name| self.provider.starts_with(name))
+    }
+
+    /// The address of its interface, if it has one of the internet's.
+    fn ip(&self) -> Option<IpAddr> {
+        // SAFETY: the structure is valid as long as the offer.
+        let info = unsafe { &*self.info };
+        if info.src_addr.is_null() {
+            return None;
+        }
+        // SAFETY: the address has so many bytes, which nobody changes.
+        let bytes = unsafe { std::slice::from_raw_parts(info.src_addr.cast::<u8>(), info.src_addrlen) };
+        internet(bytes).map(|address| address.ip())
     }
 
     fn address_format(&self) -> u32 {

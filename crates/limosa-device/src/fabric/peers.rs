@@ -6,6 +6,7 @@
 use super::endpoint::Known;
 use crate::Meta;
 use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
 use std::time::Instant;
 
 /// Short packets, long ones, and those whose data are not copied, which have buffers and limits of their own.
@@ -22,6 +23,14 @@ const WINDOW: u32 = 128;
 pub struct Peer {
     /// Its token and where the provider has its address.
     pub place: Option<(u64, Known)>,
+    /// Its address, if that is one for TCP and is to be tested.
+    pub internet: Option<SocketAddr>,
+    /// A packet has come from it, or has arrived there.
+    pub is_reached: bool,
+    /// Its address is tested, or was.
+    pub is_tested: bool,
+    /// Why it was given up without having been reached.
+    pub unreached: Option<String>,
     /// Somebody waits for room.
     pub wants_room: bool,
     pub life: Life,

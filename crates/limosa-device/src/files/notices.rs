@@ -1,7 +1,9 @@
 //! When to look into folders: what the system says of changes (inotify), and a clock where it says nothing.
 //!
 //! File systems of other machines do not say what other machines change. There, and where a user has no inotify
-//! instance left, a clock ticks: every millisecond while files come, then less and less often.
+//! instance left, a clock ticks: every millisecond while files come or go out, then less and less often. A process looks
+//! once for each tick, and as often as it polls only for a moment after files ([`LIVELY`]): each look is a request to a
+//! file server that many processes share.
 
 use limosa_base::descriptor::Descriptor;
 use rustix::event::epoll;
@@ -13,11 +15,13 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time between two ticks while files come.
 pub const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_millis(50);
+/// For so long after a file the next one, or the answer, is looked for by every poll.
+const LIVELY: Duration = Duration::from_millis(1);
 
 /// Types of file systems of this machine alone, as `statfs` numbers them: tmpfs, ramfs, ext, xfs, btrfs, overlayfs,
 /// f2fs, zfs.
@@ -71,6 +75,10 @@ struct Clock {
     period: Duration,
     /// It has ticked since it was adapted last.
     has_ticked: bool,
+    /// Until then every poll looks.
+    lively_until: Instant,
+    /// The last poll was one that looks.
+    is_due: bool,
 }
 
 impl Notices {
@@ -155,9 +163,24 @@ impl Notices {
         }
         if let Some(clock) = &mut self.clock {
             clock.has_ticked |= rustix::io::read(clock.timer.get_quickly()?, &mut [0; 8]).is_ok();
-            sink(Notice::Anything);
+            clock.is_due = clock.has_ticked || Instant::now() < clock.lively_until;
+            if clock.is_due {
+                sink(Notice::Anything);
+            }
         }
         Ok(())
+    }
+
+    /// Whether a look after the last notices may find anything that they do not tell.
+    pub fn is_due(&self) -> bool {
+        self.clock.as_ref().is_none_or(|clock| clock.is_due)
+    }
+
+    /// A file has been written: there may be an answer soon.
+    pub fn wrote(&mut self) {
+        if let Some(clock) = &mut self.clock {
+            clock.be_lively();
+        }
     }
 
     /// After a look: whether anything was there. The clock ticks slower the longer nothing comes.
@@ -182,7 +205,9 @@ pub enum Entries {
 impl Clock {
     fn new() -> io::Result<Clock> {
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        let mut clock = Clock { timer: Descriptor::new(timer)?, period: LONGEST, has_ticked: false };
+        let timer = Descriptor::new(timer)?;
+        let mut clock =
+            Clock { timer, period: LONGEST, has_ticked: false, lively_until: Instant::now(), is_due: false };
         clock.set(SHORTEST)?;
         Ok(clock)
     }
@@ -195,16 +220,48 @@ impl Clock {
         Ok(())
     }
 
-    fn adapt(&mut self, found: bool) {
-        // Who waits looks far more often than the clock ticks; only ticks in vain make it slower.
-        let next = match (found, std::mem::take(&mut self.has_ticked)) {
-            (true, _) => SHORTEST,
-            (false, true) => (self.period * 5 / 4).min(LONGEST),
-            (false, false) => return,
-        };
-        if next != self.period {
+    /// The next poll looks, and the clock ticks fast.
+    fn be_lively(&mut self) {
+        self.lively_until = Instant::now() + LIVELY;
+        if self.period != SHORTEST {
             // Without it the clock goes on as before.
-            let _ = self.set(next);
+            let _ = self.set(SHORTEST);
         }
+    }
+
+    fn adapt(&mut self, found: bool) {
+        // Only ticks in vain make it slower.
+        let has_ticked = std::mem::take(&mut self.has_ticked);
+        if found {
+            self.be_lively();
+        } else if has_ticked && self.period < LONGEST {
+            let _ = self.set((self.period * 5 / 4).min(LONGEST));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polls_look_once_for_each_tick_unless_files_come() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut notices = Notices::new(folder.path(), Notify::Clock).expect("notices");
+        let looks = |notices: &mut Notices, found: bool| {
+            let mut count = 0;
+            notices.take(&mut |_| count += 1).expect("a clock");
+            notices.looked(found);
+            count
+        };
+        // What counts is the time that has really passed, on a busy machine, too.
+        let (begin, mut polls, mut seen) = (Instant::now(), 0u128, 0u128);
+        while begin.elapsed() < Duration::from_millis(40) || polls < 10_000 {
+            polls += 1;
+            seen += looks(&mut notices, false);
+        }
+        assert!(seen > 0 && seen <= begin.elapsed().as_millis() + 1, "{seen} looks of {polls} polls");
+        while looks(&mut notices, true) == 0 {}
+        assert!(notices.clock.as_ref().is_some_and(|clock| clock.period == SHORTEST));
     }
 }

@@ -54,6 +54,11 @@ impl Outbox {
         }
     }
 
+    /// Files that were written.
+    pub fn files(&self) -> u64 {
+        self.label.number
+    }
+
     /// True if packets wait here, or somebody wants that there is room.
     pub fn waits(&self) -> bool {
         !self.held.is_empty() || self.wants_room

@@ -1,6 +1,6 @@
 //! The table of the `LIMOSA_*` variables: names, forms, defaults, and what each is for.
 
-use crate::names::{ENV_COLL_TUNED, ENV_FD, ENV_ID, ENV_PID, ENV_RANK, ENV_SIZE};
+use crate::names::{ENV_COLL_TUNED, ENV_FD, ENV_HOST_ADDRESS, ENV_ID, ENV_PID, ENV_RANK, ENV_SIZE};
 
 /// The declaration of one variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,8 @@ pub const VARIABLES: &[Variable] = &[
         "LIMOSA_FABRIC_INTERFACE",
         Form::Text,
         "",
-        "The network interface to use, such as eth0; otherwise the first one, or none if all ranks are on one machine",
+        "The network interface to use, such as eth0; otherwise the one by which ssh reaches the host, or none if all ranks \
+         are on one machine",
     ),
     user(
         "LIMOSA_PMIX_LIBRARY",
@@ -213,10 +214,16 @@ pub const VARIABLES: &[Variable] = &[
     user(
         "LIMOSA_SSH",
         Form::Text,
-        "ssh -o BatchMode=yes -o ConnectTimeout=15 -x -T",
+        "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=0 -x -T",
         "Command that runs a command line on another host; both are put behind it",
     ),
     user("LIMOSA_LOGIN_LIMIT", Form::Seconds, "120", "Time that a login on another host may take"),
+    user(
+        "LIMOSA_HOST_LIMIT",
+        Form::Seconds,
+        "60",
+        "Time without a sign of life after which another host counts as lost; a network may be interrupted for half of it",
+    ),
     user(
         "LIMOSA_LOGINS",
         Form::Number { min: 1, max: 1 << 16, unit: "hosts" },
@@ -244,6 +251,7 @@ pub const VARIABLES: &[Variable] = &[
     ),
     rank(ENV_RANK, "Rank of this process in its job"),
     rank(ENV_SIZE, "Number of ranks of the job"),
+    internal(ENV_HOST_ADDRESS, "Address by which other hosts reach this one, for the choice of the network interface"),
     internal(ENV_COLL_TUNED, "Rows of the tuning file, for the table of collective algorithms"),
     internal(ENV_ID, "Id of the job"),
     internal(ENV_PID, "Process id of the launcher"),

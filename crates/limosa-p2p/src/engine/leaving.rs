@@ -68,14 +68,14 @@ impl Engine {
         self.leave_for(core, put_off);
     }
 
-    /// Calls the attendant, and again later if it wants that.
-    pub(super) fn attend(&self, core: &mut Guard<'_, Core>) {
-        if let Some(attendant) = self.attendant.get()
-            && Guard::unlocked(core, attendant)
-        {
+    /// Calls the attendant, and again later if it wants that; true if it does.
+    pub(super) fn attend(&self, core: &mut Guard<'_, Core>) -> bool {
+        let wants_more = self.attendant.get().is_some_and(|attendant| Guard::unlocked(core, attendant));
+        if wants_more {
             self.set_reminder(core);
             core.reminders += 1;
         }
+        wants_more
     }
 
     /// Sets the alarm for calling the attendant. The time grows with the number of reminders in a row.

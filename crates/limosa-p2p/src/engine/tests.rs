@@ -8,6 +8,7 @@ use limosa_base::segment::{self, PAGE};
 use limosa_device::shm::Seats;
 use limosa_device::{Data, Device, Sent, Urgency};
 use proptest::prelude::*;
+use std::cell::Cell;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
 
@@ -395,6 +396,47 @@ fn a_thread_that_is_late_to_sleep_does_not_miss_what_another_one_has_taken_for_i
         in_time
     });
     assert!(in_time, "the first thread has slept until the next message");
+    e.iter().for_each(|e| e.stop());
+}
+
+/// Counts waits, and tells of each look in vain.
+struct Looks(Cell<u32>, mpsc::Sender<()>);
+
+impl Observer for Looks {
+    fn blocked(&self) {
+        self.0.set(self.0.get() + 1);
+    }
+
+    fn resumed(&self) {}
+
+    fn woken_for_nothing(&self) {
+        // Nobody listens after the last one.
+        let _ = self.1.send(());
+    }
+}
+
+#[test]
+fn a_thread_that_is_woken_in_vain_again_and_again_shows_one_wait() {
+    let e = engines(2, OPTIONS);
+    let (look, looked) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let e = &e;
+        let waiting = scope.spawn(move || {
+            let observer = Looks(Cell::new(0), look);
+            let pattern = Pattern { context: 2, source: Some(0), tag: Some(1) };
+            assert_eq!(e[1].receive_blocking(&pattern, Region::empty(), &observer).failure, None);
+            observer.0.get()
+        });
+        for _ in 0..3 {
+            // A ring before the thread sleeps is no wake-up.
+            while looked.recv_timeout(Duration::from_millis(10)).is_err() {
+                e[1].doorbell.ring(true);
+            }
+        }
+        let envelope = Envelope { context: 2, source: 0, tag: 1 };
+        let _ = e[0].send(1, &envelope, Region::empty(), Mode::Standard).expect("send");
+        assert_eq!(waiting.join().expect("no panic"), 1);
+    });
     e.iter().for_each(|e| e.stop());
 }
 

@@ -188,11 +188,11 @@ impl Engine {
     ) -> (Guard<'a, Core>, Result<(), Interrupted>) {
         let mut outcome = Ok(());
         let mut idle = Idle::default();
-        let (mut woken, mut waits_for_new) = (false, true);
+        let (mut moved_in_sleep, mut woken, mut waits_for_new) = (false, false, true);
         core.state.may_stream = !self.oversubscribed;
         core.waiters += 1;
         loop {
-            let moved = self.progress(&mut core);
+            let moved = self.progress(&mut core) | std::mem::take(&mut moved_in_sleep);
             let just_woken = std::mem::take(&mut woken);
             if just_woken {
                 self.attend(&mut core);
@@ -235,11 +235,12 @@ impl Engine {
                 core.state.requests.turn += u64::from(std::mem::take(&mut waits_for_new));
                 let asking = if awaited != Awaited::CertainRequests { Some(&mut idle.asking) } else { None };
                 core.state.wishes.add(awaited);
-                (core, slept) = self.sleep(core, condition, observer, asking);
+                (core, slept, moved_in_sleep) = self.sleep(core, condition, observer, asking);
                 core.state.wishes.remove(awaited);
                 idle.start_again();
             }
-            woken = !matches!(slept, Slept::NotAtAll);
+            // Otherwise it has looked itself.
+            woken = matches!(slept, Slept::Signalled | Slept::Interrupted);
             let is_wanted = match slept {
                 Slept::Signalled => {
                     self.hand_over(&core);
@@ -342,49 +343,66 @@ impl Engine {
         if core.devices.is_unwatched() { near * FAR_FACTOR } else { near }
     }
 
-    /// Sleeps until something may have changed. `asking`: when it asks meanwhile whether the program is interrupted.
+    /// Sleeps until something may have changed; also whether anything has moved. `asking`: when it asks meanwhile whether
+    /// the program is interrupted.
+    ///
+    /// A device that finds what is new by a clock wakes the thread again and again. The thread looks once each time: the
+    /// status board shows one long wait, and the device is not asked more often than its clock ticks.
     fn sleep<'a>(
         &'a self,
         mut core: Guard<'a, Core>,
         condition: &mut dyn FnMut(&mut State) -> bool,
         observer: &dyn Observer,
-        asking: Option<&mut Asking>,
-    ) -> (Guard<'a, Core>, Slept) {
-        let backlog = core.state.has_backlog();
-        let longest = backlog.then(|| BACKLOG_SLEEP * (1 << core.sleeps_in_vain.min(MOST_DOUBLINGS)));
-        core.sleeps_in_vain += u32::from(backlog);
+        mut asking: Option<&mut Asking>,
+    ) -> (Guard<'a, Core>, Slept, bool) {
         let mut slept = Slept::NotAtAll;
-        if backlog {
-            let core = &mut *core;
-            core.state.want_room(&mut core.devices);
-        }
         self.announce(&mut core);
         core.sleepers += 1;
         observer.arrange();
-        let turn = self.doorbell.set_asleep();
-        // The look that makes the doorbell's handshake complete.
-        let moved = self.progress(&mut core);
-        let sleeps = !moved && !core.state.has_jobs(true) && !condition(&mut core.state);
-        if sleeps {
+        let moved = loop {
+            let backlog = core.state.has_backlog();
+            let longest = backlog.then(|| BACKLOG_SLEEP * (1 << core.sleeps_in_vain.min(MOST_DOUBLINGS)));
+            core.sleeps_in_vain += u32::from(backlog);
+            if backlog {
+                let core = &mut *core;
+                core.state.want_room(&mut core.devices);
+            }
+            let turn = self.doorbell.set_asleep();
+            // The look that makes the doorbell's handshake complete.
+            let moved = self.progress(&mut core);
+            let has_slept = matches!(slept, Slept::Woken);
+            let is_attended = has_slept && self.attend(&mut core);
+            if moved || is_attended || core.state.has_jobs(true) || condition(&mut core.state) {
+                break moved;
+            }
             core.state.traffic.sleeps += 1;
             core.devices.watch_again();
             self.wake_others(&mut core);
             // Observers may ask the engine, so they run without its lock. A ring in the meantime makes the sleep return
             // at once.
             Guard::unlocked(&mut core, || {
-                observer.blocked();
+                if has_slept {
+                    observer.woken_for_nothing();
+                } else {
+                    observer.blocked();
+                }
                 self.leave_place();
-                slept = self.sleep_patiently(turn, longest, asking, observer);
+                slept = self.sleep_patiently(turn, longest, asking.as_deref_mut(), observer);
                 self.find_place();
                 if !self.oversubscribed && self.doorbell.rung_from_here() {
                     cpu::step_aside();
                 }
-                observer.resumed();
             });
+            if !matches!(slept, Slept::Woken) {
+                break false;
+            }
+        };
+        if !matches!(slept, Slept::NotAtAll) {
+            Guard::unlocked(&mut core, || observer.resumed());
         }
         observer.retract();
         core.sleepers -= 1;
-        (core, slept)
+        (core, slept, moved)
     }
 
     /// Sleeps on the doorbell, and meanwhile tells the observer when it has run out of patience, and asks whether the
