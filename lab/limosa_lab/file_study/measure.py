@@ -12,7 +12,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from limosa_lab import machine
+from limosa_lab import machine, output
 from limosa_lab.errors import ENVIRONMENT, LabError
 from limosa_lab.file_study import costs, operations
 from limosa_lab.libraries import Limosa
@@ -168,7 +168,7 @@ def measure(size: Size, folder: Path, disk: Path, cluster: Cluster, terminal: Te
         "copies": {name: dataclasses.asdict(cost) for name, cost in copies.items()},
         "operations": counted,
     }
-    (folder / RESULTS).write_text(json.dumps(results, default=str) + "\n")
+    output.write(folder / RESULTS, json.dumps(results, default=str) + "\n")
 
 
 def build_reference(folder: Path) -> Path:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from limosa_lab import build, catalogue, machine
+from limosa_lab import build, catalogue, machine, output
 from limosa_lab.errors import LabError
 from limosa_lab.java_library import needed, twin
 from limosa_lab.libraries import Limosa
@@ -92,7 +92,7 @@ def measure(size: Size, folder: Path, terminal: Terminal, mpj: Path | None = Non
                 terminal.running(number, f"{job.bench or 'operations'}, {job.series}, {job.ranks} ranks")
                 found += run(job)
     results = {"study": "java", "environment": machine.record([library], {"study": "java"}), "samples": found}
-    (folder / RESULTS).write_text(json.dumps(results, default=str) + "\n")
+    output.write(folder / RESULTS, json.dumps(results, default=str) + "\n")
 
 
 def _started(library: Limosa, ranks: int, *options: str) -> tuple[str, ...]:

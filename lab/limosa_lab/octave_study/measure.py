@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from limosa_lab import machine
+from limosa_lab import machine, output
 from limosa_lab.errors import ENVIRONMENT, LabError
 from limosa_lab.libraries import Limosa
 from limosa_lab.study.measure import kernels_folder
@@ -87,7 +87,7 @@ def measure(size: Size, folder: Path, terminal: Terminal) -> None:
                 terminal.running(number, f"{job.bench}, {job.series}, {job.ranks} ranks")
                 found += run(library, job)
     results = {"study": "octave", "environment": machine.record([library], {"study": "octave"}), "samples": found}
-    (folder / RESULTS).write_text(json.dumps(results, default=str) + "\n")
+    output.write(folder / RESULTS, json.dumps(results, default=str) + "\n")
 
 
 @dataclass(frozen=True)
