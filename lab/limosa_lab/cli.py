@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from limosa_lab import catalogue, records, report, resume
-from limosa_lab.errors import LabError
+from limosa_lab.errors import ENVIRONMENT, LabError
 from limosa_lab.java_library import MODELLED
 from limosa_lab.measure import Options, measure
 from limosa_lab.terminal import Terminal, names, numbers
@@ -229,6 +229,14 @@ def main(arguments: Sequence[str]) -> int:
         if error.hint:
             print(f"hint: {error.hint}", file=sys.stderr)
         return error.code
+    except BrokenPipeError:
+        # The reader of the tables has enough of them; what is still to be flushed has no reader either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        about = f"{error.filename}: " if error.filename else ""
+        print(f"{name}: {about}{error.strerror or error}", file=sys.stderr)
+        return ENVIRONMENT
     except KeyboardInterrupt:
         print(
             f"{name}: interrupted; what was measured until now is kept (--report shows it, --resume goes on)",

@@ -58,6 +58,20 @@ def busy_percent() -> float:
     return psutil.cpu_percent(interval=1.0)
 
 
+def doubts(busy: float, others: Sequence[float]) -> list[str]:
+    """Say what others used of the processors at the start, and during each of some runs, if that was much."""
+    found = []
+    if busy > QUIET_PERCENT:
+        found.append(f"Other programs used {busy:.0f} % of the processors at the start.")
+    noisy = [percent for percent in others if percent > QUIET_PERCENT]
+    if noisy:
+        found.append(
+            f"Other programs used more than {QUIET_PERCENT:.0f} % of the processors during {len(noisy)} of "
+            f"{len(others)} runs, up to {max(noisy):.0f} %."
+        )
+    return found
+
+
 class Others:
     """Measures what other programs use of the processors while this one runs jobs and waits for them."""
 

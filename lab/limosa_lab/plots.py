@@ -23,7 +23,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from limosa_lab import overview, stats
+from limosa_lab import output, overview, stats
 from limosa_lab.catalogue import COLLECTIVES, GROUPS
 from limosa_lab.records import Recording
 from limosa_lab.stats import Case, Results, Series
@@ -46,7 +46,6 @@ def draw(recording: Recording, found: Results, folder: Path) -> dict[str, Path]:
 
     The SVG files lie beside them.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     titles = recording.titles()
     made: dict[str, Path] = {}
     first = overview.draw(recording, found)
@@ -188,8 +187,12 @@ def _heat_map(found: Results, form: str) -> Figure | None:
 def _save(figure: Figure, folder: Path, name: str) -> Path:
     """Write a figure as PNG and SVG, the latter the same bytes each time and its text as text; give the PNG."""
     png = folder / f"{name}.png"
-    figure.savefig(png, dpi=120)
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+    with output.writing(png) as file:
+        figure.savefig(file, dpi=120)
+    with (
+        mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}),
+        output.writing(png.with_suffix(".svg")) as file,
+    ):
+        figure.savefig(file, metadata={"Date": None})
     plt.close(figure)
     return png

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from limosa_lab import before, budget, stats, tables
+from limosa_lab import before, budget, output, stats, tables
 from limosa_lab.records import Recording
 
 
@@ -49,7 +49,7 @@ def write(recording: Recording, folder: Path, with_plots: bool = True, *, with_b
     found = stats.results(recording.samples)
     figures = plots.draw(recording, found, folder / "plots") if with_plots else {}
     html, marked = folder / "report.html", folder / "report.md"
-    html.write_text(page.page(recording, found, figures, with_budgets))
+    output.write(html, page.page(recording, found, figures, with_budgets))
     relative = {title: file.relative_to(folder) for title, file in figures.items()}
-    marked.write_text(markdown(recording, relative, with_budgets=with_budgets))
+    output.write(marked, markdown(recording, relative, with_budgets=with_budgets))
     return [html, marked, *([folder / "plots"] if figures else [])]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
+from limosa_lab import output
 from limosa_lab.errors import LabError
 from limosa_lab.terminal import Terminal
 
@@ -93,7 +94,4 @@ def show(text: Callable[[int | None, bool], str], terminal: Terminal) -> None:
 
 def write(page: str, text: str, folder: Path) -> list[Path]:
     """Write ``report.html`` and ``report.txt`` into a folder; give the files."""
-    made = [folder / "report.html", folder / "report.txt"]
-    made[0].write_text(page)
-    made[1].write_text(text)
-    return made
+    return [output.write(folder / "report.html", page), output.write(folder / "report.txt", text)]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from typing import Any
 
 import matplotlib as mpl
 
-from limosa_lab import styles
+from limosa_lab import machine, styles
 
 mpl.use("Agg")
+# The last line of a traceback in Python, an error in Octave, or Java's first line about an exception.
+_EXCEPTION = re.compile(r"(error: |Exception in thread |[\w.]*(Error|Exception|Interrupt|Exit)\b)")
 LOOKS = (
     *(("#555555", "x"), ("#0072B2", "s"), ("#D55E00", "o"), ("#009E73", "^")),
     *(("#CC79A7", "D"), ("#E69F00", "v"), ("#56B4E9", "P")),
@@ -22,6 +25,7 @@ class Results:
 
     def __init__(self, found: dict[str, Any]) -> None:
         self.environment: dict[str, Any] = found["environment"]
+        self._others: list[float] = found.get("others", [])
         self.troubles = [sample for sample in found["samples"] if "trouble" in sample]
         self.troubles += _differing(found["samples"])
         self._samples: dict[tuple[str, str, int, int], list[float]] = {}
@@ -56,8 +60,21 @@ class Results:
         return {at: statistics.median(values) for at, values in self.samples(bench, series, axis, only).items()}
 
     def written_troubles(self) -> list[str]:
-        """Say what went wrong."""
-        return [f"{t['bench']}, {t['series']}, {t['ranks']} ranks: {t['trouble']}" for t in self.troubles]
+        """Say what went wrong, and what makes the numbers doubtful."""
+        doubts = machine.doubts(self.environment["busy_percent"], self._others)
+        return doubts + [f"{t['bench']}, {t['series']}, {t['ranks']} ranks: {t['trouble']}" for t in self.troubles]
+
+
+def reason(errors: str) -> str:
+    """Give the line of an error output that says best why a job has failed.
+
+    That is the last one of the program itself, such as the last line of a traceback, not what the launcher says of the
+    ranks' ends, nor a hint.
+    """
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    own = [line for line in lines if not line.startswith(("limosa: rank", "limosa: ending", "limosa: ranks", "hint:"))]
+    said = [line for line in own if _EXCEPTION.match(line)]
+    return (said or own or lines or ["no message"])[-1]
 
 
 def _differing(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:

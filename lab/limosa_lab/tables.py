@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from limosa_lab import placement, stats
+from limosa_lab import machine, placement, stats
 from limosa_lab.machine import QUIET_PERCENT
 from limosa_lab.records import Recording, Run
 from limosa_lab.stats import Case, Series, Summary
@@ -128,16 +128,7 @@ def _concerns(run: Run, library: str, case: Case) -> bool:
 
 def troubles(recording: Recording) -> list[str]:
     """List, each in a sentence, what should make a reader doubt the numbers."""
-    found = []
-    busy = recording.environment["busy_percent"]
-    if busy > QUIET_PERCENT:
-        found.append(f"Other programs used {busy:.0f} % of the processors at the start.")
-    noisy = [run.others for run in recording.runs if run.others > QUIET_PERCENT]
-    if noisy:
-        found.append(
-            f"Other programs used more than {QUIET_PERCENT:.0f} % of the processors during {len(noisy)} of "
-            f"{len(recording.runs)} runs, up to {max(noisy):.0f} %."
-        )
+    found = machine.doubts(recording.environment["busy_percent"], [run.others for run in recording.runs])
     at_end = (recording.end or {}).get("busy_percent", 0.0)
     if at_end > QUIET_PERCENT:
         found.append(f"Other programs used {at_end:.0f} % of the processors at the end.")

@@ -1,6 +1,7 @@
 """How numbers, sizes and numbers of ranks are written, the same everywhere. Pure functions."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 FORMS = {"hot": "same buffers each time", "cold": "buffers that are not in the caches"}
 """What the forms of a benchmark mean, for captions."""
@@ -104,3 +105,19 @@ def listed(words: Sequence[str]) -> str:
     """Write a list as in a sentence: A; A and B; A, B and C."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def distinct(folders: Sequence[Path]) -> list[str]:
+    """Name folders by as many of the last parts of their paths as tell them apart."""
+    paths = [folder.resolve().parts for folder in folders]
+
+    def last(path: tuple[str, ...], count: int) -> str:
+        return "/".join(part.strip("/") for part in path[-count:])
+
+    names = []
+    for path in paths:
+        others = {other for other in paths if other != path}
+        counts = range(1, len(path) + 1)
+        count = next((k for k in counts if all(other[-k:] != path[-k:] for other in others)), len(path))
+        names.append(last(path, count) or "/")
+    return names

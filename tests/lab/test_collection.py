@@ -78,6 +78,13 @@ def test_every_kind_of_result_has_its_section(results, capsys):
     assert main(["report", str(results), "--output", str(results / "shown")]) == 0
     text = (results / "shown" / "report.html").read_text()
     headings = re.findall(r'<h2 id="part-\d+">([^<]*)</h2>', text)
+    # First, what each says in a sentence.
+    overview = text[text.index("<h2>Overview</h2>") : text.index('<h2 id="part-0">')]
+    assert overview.count("<li>") == 5
+    assert "MPICH takes 0.5 of the time." in overview
+    assert "2 ranks ran for" in overview
+    for group in ("Messages between two ranks", "Where the time goes", "What is sent"):
+        assert f"<h3>{group}</h3>" in text
     kinds = ["Measurement: measured", "Models: modelled", "Profile: profiled", "Report: study", "Tuning: tuned"]
     assert headings == kinds
     assert "MPICH takes 0.5 of the time." in text
@@ -88,6 +95,27 @@ def test_every_kind_of_result_has_its_section(results, capsys):
     # The page of all is not put on a later one.
     assert len(sections.find([results]).sections) == 5
     assert "wrote" in capsys.readouterr().err
+
+
+def test_folders_of_the_same_name_are_told_apart(keep, tmp_path):
+    for name in ("before/measured", "after/measured", "other"):
+        keep(*measurement(), name=name)
+    found = sections.find([tmp_path]).sections
+    assert [section.title for section in found] == [
+        "Measurement: after/measured",
+        "Measurement: before/measured",
+        "Measurement: other",
+    ]
+    made = [chart for section in found for chart in section.charts]
+    assert len({chart.title for chart in made}) == len(made)
+    charts.write(made, tmp_path / "shown")
+    assert len(list((tmp_path / "shown" / "data").glob("*.csv"))) == len(made)
+
+
+def test_figures_with_long_titles_have_files_of_their_own(tmp_path):
+    made = [charts.Chart("x" * 100 + end, [{"a": end}], {"mark": "point"}) for end in ("one", "two")]
+    charts.write(made, tmp_path)
+    assert sorted(file.read_text() for file in (tmp_path / "data").iterdir()) == ["a\none\n", "a\ntwo\n"]
 
 
 def test_figures_are_files_too_and_data_are_csv(results):
@@ -197,7 +225,7 @@ def test_no_results_and_no_folder_are_errors(tmp_path, capsys):
 
 def test_a_folder_that_cannot_be_written_is_an_error(keep, capsys):
     folder = keep(*measurement())
-    assert main(["report", str(folder), "--output", "/proc/none"]) == 2
+    assert main(["report", str(folder), "--output", "/proc/none"]) == 3
     assert "cannot write" in capsys.readouterr().err
 
 

@@ -186,7 +186,13 @@ def made_results() -> dict:
         "samples": samples,
         "costs": {name: dataclasses.asdict(cost) for name, cost in {**measured, **costs.ASSUMED}.items()},
         "operations": {"message": {"reference": {"openat": 3.0}, "files": {"openat": 2.0}}},
-        "environment": {"cpu": "a processor", "processors": 2, "time": "today", "options": {"hosts": ["a", "b"]}},
+        "environment": {
+            "cpu": "a processor",
+            "busy_percent": 0.5,
+            "processors": 2,
+            "time": "today",
+            "options": {"hosts": ["a", "b"]},
+        },
     }
 
 

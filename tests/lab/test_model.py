@@ -276,9 +276,49 @@ def test_confidence_intervals_hold_the_parameters(t0, intercept, tb):
     assert low * 0.97 <= tb <= high * 1.03
 
 
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.floats(0.1, 1000), min_size=24, max_size=24),
+    st.sampled_from([fitting.fit_hockney, fitting.fit_protocol, lambda points: fitting.fit_piecewise(points, 2)]),
+)
+def test_an_interval_is_of_the_estimate_beside_it(times, fit):
+    """Whatever was measured, and however badly the model describes it."""
+    points = [Point(n, p, time) for (p, n), time in zip([(p, n) for p in (2, 4) for n in SIZES[:12]], times)]
+    estimates = fitting._named(fit(points))
+    for name, (low, high) in fitting.confidence(fit, points, repeats=20).items():
+        assert low <= estimates[name] <= high, name
+
+
+def test_intervals_hold_the_parameters_as_often_as_they_say():
+    held = 0
+    for seed in range(60):
+        points = synthetic(Hockney(Growth(5.0), Growth(1e-3)), SIZES, noise=0.05, seed=seed)
+        low, high = fitting.confidence(fitting.with_limits_of(line(5, 1e-3), fit_of_line), points)["lines[0].b.a"]
+        held += low <= 1e-3 <= high
+    assert 48 <= held <= 60
+
+
+def fit_of_line(points):
+    return fitting.fit_piecewise(points, 1)
+
+
+def test_a_call_that_returns_at_once_is_no_message():
+    """A collective call without bytes sends nothing here: its time is in no model."""
+    true = Hockney(Growth(4.0), Growth(1e-3))
+    points = [Point(point.n, point.p, point.time if point.n else 0.1) for point in synthetic(true, POWERS, (2, 4))]
+    operation = fit_operation("bcast", points)
+    assert operation.hockney.t0(2) == pytest.approx(4.0, rel=0.01)
+    assert operation.best.time(0, 2) == pytest.approx(4.0, rel=0.01)
+    # A message without bytes is a message.
+    assert fit_operation("send", points).hockney.t0(2) == pytest.approx(0.1)
+    # So is a call that takes not much less than the shortest other one.
+    slower = [Point(point.n, point.p, point.time if point.n else 3.5) for point in points]
+    assert fit_operation("bcast", slower).hockney.t0(2) == pytest.approx(3.5)
+
+
 def test_too_few_measurements_are_an_error():
-    with pytest.raises(TooFewError, match="without bytes"):
-        fitting.fit_hockney([Point(1, 2, 1.0), Point(8, 2, 1.0)])
+    with pytest.raises(TooFewError, match="at most 64 bytes"):
+        fitting.fit_hockney([Point(100, 2, 1.0), Point(800, 2, 1.0)])
     with pytest.raises(TooFewError, match="regression line"):
         fitting.fit_hockney([Point(0, 2, 1.0)])
     with pytest.raises(TooFewError, match="3 sizes each"):

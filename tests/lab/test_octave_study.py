@@ -8,8 +8,10 @@ import sys
 import numpy as np
 import pytest
 from limosa_lab.cli import main
+from limosa_lab.libraries import Limosa
 from limosa_lab.octave_study import measure, page
 from limosa_lab.octave_study.results import Results, answer, tables
+from limosa_lab.study_results import reason
 from made_records import environment
 
 
@@ -71,6 +73,42 @@ def test_a_report_says_what_failed(tmp_path, capsys):
     written = (tmp_path / "report.html").read_text()
     assert written.count("<svg") == 4
     assert "it took too long" in written
+
+
+@pytest.mark.parametrize(
+    ("errors", "said"),
+    [
+        (
+            'Traceback (most recent call last):\n  File "x.py", line 1, in <module>\n    import no_such_module\n'
+            "ModuleNotFoundError: No module named 'no_such_module'\n"
+            "limosa: rank 0 (process 7, x.py) exited with code 1; ending the other rank\nhint: see above\n",
+            "ModuleNotFoundError: No module named 'no_such_module'",
+        ),
+        (
+            "warning: old file\nerror: 'x' undefined\nlimosa: rank 0 (process 7) exited with code 1\n",
+            "error: 'x' undefined",
+        ),
+        ("first\nout of memory\n", "out of memory"),
+        ("limosa: rank 1 (process 8) was killed by signal 9\n", "limosa: rank 1 (process 8) was killed by signal 9"),
+        ("", "no message"),
+    ],
+)
+def test_the_reason_of_a_failure_is_a_line_of_the_program(errors, said):
+    assert reason(errors) == said
+
+
+def test_a_job_that_fails_says_why(tmp_path):
+    (tmp_path / "fails.py").write_text("import no_such_module\n")
+    (found,) = measure.run(Limosa(), measure.Job("stream", "Python", 1, (sys.executable, str(tmp_path / "fails.py"))))
+    assert found["trouble"] == "ModuleNotFoundError: No module named 'no_such_module'"
+
+
+def test_a_busy_machine_is_a_doubt():
+    busy = {"environment": environment(("limosa",)) | {"busy_percent": 40.0}, "samples": SAMPLES, "others": [1.0, 60.0]}
+    assert page.text(Results(busy)).count("warning: Other programs used") == 2
+    assert "during 1 of 2 runs, up to 60 %" in page.text(Results(busy))
+    assert not Results(busy).troubles
+    assert "warning" not in page.text(results())
 
 
 def test_a_damaged_picture_is_left_out(tmp_path):

@@ -2,18 +2,22 @@
 
 import json
 import os
+import resource
 import shutil
 import subprocess
+import sys
 import sysconfig
 import time
 from dataclasses import replace
 from pathlib import Path
 
+import limosa
+import limosa_lab
 import pytest
 from jobs import Job, ranks_of, until
 from limosa_lab.cli import main
 from limosa_lab.errors import LabError
-from limosa_lab.profile import files, summary, waiting
+from limosa_lab.profile import files, names, summary, waiting
 
 BIN = Path(sysconfig.get_path("scripts"))
 
@@ -181,6 +185,8 @@ def test_a_call_is_named_by_the_users_line_in_python(tmp_path):
     assert calls[f"{folder}/lines.py:4 in exchange", "MPI_Barrier"] == "6"
     assert calls[f"{folder}/lines.py:6 in <module>", "MPI_Barrier"] == "2"
     assert any(place == f"{folder}/lines.py:9 in <module>" for place, _ in calls)
+    with_callers = {row[0] for row in summary.sites(files.read(tmp_path / "made"), None, callers=2).rows}
+    assert f"{folder}/lines.py:4 in exchange < {folder}/lines.py:5 in <module>" in with_callers
     # The total is that of the function: nothing is counted twice or not at all.
     barriers = sum(int(count) for (_, name), count in calls.items() if name == "MPI_Barrier")
     assert barriers == sum(process.functions["MPI_Barrier"].calls for process in files.read(tmp_path / "made"))
@@ -291,6 +297,14 @@ def test_threads_are_added_up(program, tmp_path):
     assert done.returncode == 0, done.stderr
     (process,) = files.read(tmp_path / "made")
     assert process.functions["MPI_Comm_size"].calls == 1 + 4 * 50
+    assert process.threads == 5
+    # Five threads that are in MPI nearly all of the time are there for five times as long as the job runs.
+    busy = replace(process, wall=2.0, functions={"MPI_Recv": files.Called(1, 9.0, 0)})
+    assert "90 % in MPI, counted over 5 threads of a rank" in summary.answer([busy])
+    (row,) = summary.processes_table([busy]).rows
+    assert "90.0 %" in row
+    (row,) = summary.functions([busy]).rows
+    assert row[3] == "90.0 %"
 
 
 def test_more_communicators_than_there_is_room_for(program, tmp_path):
@@ -370,6 +384,127 @@ def test_two_profiles_side_by_side(program, tmp_path, capsys):
     said = capsys.readouterr().out
     (row,) = [line.split() for line in said.splitlines() if line.startswith("MPI_Allreduce ")]
     assert row[1:3] == ["14", "21"]
+    first, second = (files.read(tmp_path / name) for name in ("two", "three"))
+    functions, places = summary.compare(first, second, ("two", "three"))
+    (row,) = [row for row in functions.rows if row[0] == "MPI_Allreduce"]
+    assert functions.columns[1:5] == ["calls, two", "calls, three", "mean, two", "mean, three"]
+    # A function that is called half as often, and takes half of the time, has not become faster.
+    half = {"MPI_Allreduce": files.Called(100, 1.0, 0)}, {"MPI_Allreduce": files.Called(50, 0.5, 0)}
+    one, other = ([replace(first[0], functions=found, sites={})] for found in half)
+    (row,) = summary.compare(one, other, ("one", "other"))[0].rows
+    assert row[3:5] == ["10 ms", "10 ms"]
+    assert row[-1] == "1"
+    (row,) = [row for row in places.rows if row[1] == "MPI_Allreduce"]
+    assert row[2:4] == ["14", "21"]
+
+
+LIMITED = r"""
+#include <mpi.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+int main(int argc, char **argv)
+{
+    struct rlimit all, few;
+    int is_done;
+    getrlimit(RLIMIT_FSIZE, &all);
+    few = all;
+    few.rlim_cur = (rlim_t)atol(argv[1]);
+    setrlimit(RLIMIT_FSIZE, &few); /* the first call makes the profile */
+    MPI_Initialized(&is_done);
+    setrlimit(RLIMIT_FSIZE, &all);
+    MPI_Init(&argc, &argv);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+def test_a_limit_of_file_sizes_does_not_end_the_program(tmp_path):
+    (tmp_path / "limited.c").write_text(LIMITED)
+    subprocess.run([BIN / "mpicc", tmp_path / "limited.c", "-o", tmp_path / "limited"], check=True)
+    # Two megabytes hold the profile of a thread; there is no room of the length that all possible threads would need.
+    done = run("--profile=made", "-n", "1", tmp_path / "limited", str(2 << 20), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "no room in" not in done.stderr
+    (process,) = files.read(tmp_path / "made")
+    assert process.functions["MPI_Initialized"].calls == 1
+    assert process.refused == 0
+    (file,) = (tmp_path / "made").glob("*.profile")
+    assert file.stat().st_size < 2 << 20
+    # Here there is room for the beginning of the file, and none for the calls.
+    for limit in (100, 64 << 10):
+        done = run(f"--profile=made{limit}", "-n", "1", tmp_path / "limited", str(limit), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert "no room in" in done.stderr
+        assert "File too large" in done.stderr
+
+
+def test_one_damaged_or_empty_file_is_left_out(program, tmp_path, capsys):
+    assert run("--profile=made", "-n", "3", program, cwd=tmp_path).returncode == 0
+    whole = {process.rank: process for process in files.read(tmp_path / "made")}
+    file = tmp_path / "made" / f"{whole[2].host}.{whole[2].pid}.profile"
+    content = file.read_bytes()
+    # Behind the header and the names of the functions, of 40 bytes each, are the calls.
+    begin = 4096 + -(-int.from_bytes(content[12:16], "little") * 40 // 4096) * 4096
+    without_calls = content[:begin] + bytes(len(content) - begin)
+    for damaged in (b"", content[:1000], content[:begin], content[: len(content) // 2], without_calls):
+        file.write_bytes(damaged)
+        processes = files.read(tmp_path / "made")
+        assert [process.rank for process in processes] == [0, 1]
+        (said,) = processes.left_out
+        assert str(file) in said
+        assert said.endswith("it is left out")
+        assert said in summary.troubles(processes)
+    assert "There is no profile of rank 2." in summary.troubles(processes)
+    assert main(["profile", str(tmp_path / "made")]) == 0
+    assert "2 ranks ran for" in capsys.readouterr().out
+    assert "it is left out" in (tmp_path / "made" / "report.html").read_text()
+
+
+def test_a_page_that_cannot_be_written_is_a_sentence(program, tmp_path, capsys):
+    assert run("--profile=made", "--profile-events", "1000", "-n", "1", program, cwd=tmp_path).returncode == 0
+    page = tmp_path / "made" / "report.html"
+    before = page.read_text()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2048, limits[1]))
+    try:
+        assert main(["profile", str(tmp_path / "made")]) == 3
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert f"limosa profile: cannot write {page}: File too large" in capsys.readouterr().err
+    assert page.read_text() == before
+    assert not list((tmp_path / "made").glob(".unfinished*"))
+
+
+@pytest.mark.parametrize("words", [["bench"], ["profile"], ["report"], ["study", "octave"]])
+def test_help_needs_nothing_but_python(words, tmp_path):
+    for package in (limosa, limosa_lab):
+        (tmp_path / package.__name__).symlink_to(Path(package.__file__).parent)
+    command = [sys.executable, "-S", "-m", "limosa_lab", *words]
+    env = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([*command, "--help"], env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"usage: limosa {' '.join(words)}")
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 3
+    assert "needs numpy" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("main", "main"),
+        ("solver::step<std::vector<double, std::allocator<double> > >(std::vector<double>, int) const", "solver::step"),
+        ("void exchange<int>(int*, unsigned long)", "exchange"),
+        ("(anonymous namespace)::relax(int)", "(anonymous namespace)::relax"),
+        ("<wave::Field as wave::Step>::advance", "wave::Field::advance"),
+        ("core::ops::call_once::h0123456789abcdef", "core::ops::call_once"),
+        ("Grid::operator()(int)", "Grid::operator()(int)"),
+        ("x" * 61, "x" * 59 + "…"),
+    ],
+)
+def test_functions_have_names_for_people(name, shown):
+    assert names.readable(name) == shown
 
 
 def test_damaged_profiles_are_an_error(program, tmp_path):
@@ -378,7 +513,7 @@ def test_damaged_profiles_are_an_error(program, tmp_path):
     whole = file.read_bytes()
     for damaged in (b"", whole[:50], b"X" + whole[1:], whole[:100_000]):
         file.write_bytes(damaged)
-        with pytest.raises(LabError, match="is damaged or not a profile"):
+        with pytest.raises(LabError, match="is damaged, incomplete or not a profile"):
             files.read(tmp_path / "made")
     file.write_bytes(whole[:8] + b"\x63" + whole[9:])
     with pytest.raises(LabError, match="has version 99"):

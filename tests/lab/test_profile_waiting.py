@@ -81,5 +81,7 @@ def test_who_waited_for_whom_on_another_library(program, tmp_path):
     command = [BIN / "limosa", "run", "--mpi", "mpich", *PROFILED, program, "all", "alone"]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 ranks ran for" in done.stderr
+    assert "Waiting for other ranks" in done.stderr
     found = waits_of_rank_1(tmp_path / "made")
     assert found >= {(kind, function, late) for _, kind, function in WAYS.values() for late in (0, 2)}

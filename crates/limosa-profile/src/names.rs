@@ -22,6 +22,8 @@ use std::sync::OnceLock;
 use limosa_interpose::python;
 use limosa_interpose::site::Site;
 
+use crate::record::without_size_signal;
+
 static FILE: OnceLock<Option<File>> = OnceLock::new();
 
 /// Makes the file. Without it numbers have no names.
@@ -73,6 +75,6 @@ fn code(address: usize) -> Option<String> {
 fn write(line: &str) {
     if let Some(Some(mut file)) = FILE.get().map(Option::as_ref) {
         // Where there is no room, the number has no name.
-        let _ = file.write_all(line.as_bytes());
+        let _ = without_size_signal(|| file.write_all(line.as_bytes()));
     }
 }

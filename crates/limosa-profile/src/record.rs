@@ -2,8 +2,10 @@
 //! `LIMOSA_PROFILE` names. Without that variable nothing is recorded.
 //!
 //! The file is a [`Header`], the names of the functions (40 bytes each), and [`THREADS`] blocks ([`Thread`]), of which
-//! each thread that calls MPI gets one. It is sparse: only what is written takes room. With `LIMOSA_PROFILE_EVENTS=N`
-//! there is `HOST.PID.events` as well, with room for N calls ([`Event`]), which threads take in chunks. Numbers are those of
+//! each thread that calls MPI gets one. It grows by pieces, each of which gets its room before it is written, and is
+//! sparse; it ends behind the last piece. Where there is no room, on the disk or by a limit of files' sizes, the program
+//! goes on without the piece. With `LIMOSA_PROFILE_EVENTS=N` there is `HOST.PID.events` as well, with up to N calls
+//! ([`Event`]), for which threads take room in chunks. Numbers are those of
 //! the processor, little-endian on all that are supported. What is known of the places of the program from which calls
 //! came, and of communicators, is text in `HOST.PID.names` ([`crate::names`]). `lab/limosa_lab/profile/files.py` reads
 //! all three.
@@ -13,7 +15,10 @@
 
 use std::cell::Cell;
 use std::ffi::CString;
-use std::mem::{offset_of, size_of};
+use std::fs::OpenOptions;
+use std::io;
+use std::mem::{MaybeUninit, offset_of, size_of};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::{null_mut, without_provenance_mut};
@@ -44,7 +49,7 @@ const NAME: usize = 40;
 /// Added to the function of an event that is not a call but one of the requests or messages that a call is about.
 const PART: u32 = 1 << 31;
 const MAGIC: [u8; 8] = *b"LIMOPROF";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// The beginning of a file; its size is a multiple of a page.
 #[repr(C, align(4096))]
@@ -69,6 +74,8 @@ struct Header {
     /// Room for events, and chunks of them that are taken.
     events: u64,
     chunks: AtomicU64,
+    /// Pieces of the file for which there was no room.
+    refused: AtomicU64,
 }
 
 /// What is recorded of one function by one thread.
@@ -464,7 +471,7 @@ fn make_room(block: &mut Thread, function: usize) -> bool {
         return false;
     }
     let at = (&raw const block.functions[function]) as usize - record.header as usize;
-    let has_room = reserve(&record.file("profile"), at, size_of::<Function>());
+    let has_room = record.reserve(at, size_of::<Function>());
     block.has_room[function] = u8::from(has_room);
     Local::here().is_full.set(!has_room);
     has_room
@@ -529,7 +536,7 @@ fn first_call(block: *mut Thread) -> *mut Thread {
     let taken = unsafe { &(*record.header).taken };
     let number = (taken.fetch_add(1, Relaxed) as usize).min(THREADS - 1);
     let at = record.blocks_at + number * size_of::<Thread>();
-    if !reserve(&record.file("profile"), at, offset_of!(Thread, functions)) {
+    if !record.reserve(at, offset_of!(Thread, functions)) {
         return null_mut();
     }
     // SAFETY: there are so many blocks behind each other.
@@ -584,6 +591,16 @@ impl Record {
         Some(Record { events, ..record })
     }
 
+    /// Gives a piece of the file its room.
+    fn reserve(&self, at: usize, bytes: usize) -> bool {
+        let has_room = reserve(&self.file("profile"), at, bytes);
+        if !has_room {
+            // SAFETY: the header stays mapped, and what is shared there is atomic.
+            unsafe { &(*self.header).refused }.fetch_add(1, Relaxed);
+        }
+        has_room
+    }
+
     fn file(&self, ending: &str) -> PathBuf {
         with_ending(&self.name, ending)
     }
@@ -603,30 +620,58 @@ fn with_ending(name: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Makes sure that a part of a file has room: to write there without it would kill the process.
+/// Makes sure that a part of a file has room, and that the file reaches to its end: to write there without it would
+/// kill the process.
 fn reserve(file: &Path, at: usize, bytes: usize) -> bool {
-    let Ok(name) = CString::new(file.as_os_str().as_bytes()) else { return false };
-    // SAFETY: plain system calls; the name ends with a null character, the descriptor is closed once.
-    let error = unsafe {
-        let descriptor = libc::open(name.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
-        if descriptor < 0 {
-            std::io::Error::last_os_error()
-        } else {
-            let done = libc::fallocate(descriptor, 0, at as libc::off_t, bytes as libc::off_t) == 0;
-            let error = std::io::Error::last_os_error();
-            libc::close(descriptor);
-            // Where files cannot be given room in advance, the system gives it later.
-            if done || error.raw_os_error() == Some(libc::EOPNOTSUPP) {
-                return true;
+    // Threads may ask at the same time: none is to shorten the file.
+    static IS_GROWING: Mutex<()> = Mutex::new(());
+    let _growing = IS_GROWING.lock();
+    let given = OpenOptions::new().read(true).write(true).open(file).and_then(|file| {
+        without_size_signal(|| {
+            // SAFETY: a plain system call on a descriptor that is open.
+            let code = unsafe { libc::fallocate(file.as_raw_fd(), 0, at as libc::off_t, bytes as libc::off_t) };
+            let error = io::Error::last_os_error();
+            match code {
+                0 => Ok(()),
+                // Where files cannot be given room in advance, the system gives it later.
+                _ if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
+                    let end = (at + bytes) as u64;
+                    if file.metadata()?.len() < end { file.set_len(end) } else { Ok(()) }
+                }
+                _ => Err(error),
             }
-            error
-        }
-    };
+        })
+    });
+    let Err(error) = given else { return true };
     static IS_SAID: AtomicBool = AtomicBool::new(false);
     if !IS_SAID.swap(true, Relaxed) {
         eprintln!("limosa: profile: no room in {}: {error}; the profile will not be complete", file.display());
     }
     false
+}
+
+/// Does something with a file that may exceed the limit of files' sizes (`ulimit -f`): then that is an error, and the
+/// signal that would kill the process does not reach it.
+pub(crate) fn without_size_signal<T>(act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: plain calls on our own variables; the first call makes the set.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGXFSZ);
+        libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), before.as_mut_ptr());
+    }
+    let outcome = act();
+    // SAFETY: as above; the mask is the one from before.
+    unsafe {
+        let was_blocked = libc::sigismember(before.as_ptr(), libc::SIGXFSZ) == 1;
+        if !was_blocked && outcome.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EFBIG)) {
+            let no_time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+            libc::sigtimedwait(set.as_ptr(), null_mut(), &no_time);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), null_mut());
+    }
+    outcome
 }
 
 fn host() -> String {
@@ -637,7 +682,7 @@ fn host() -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// A new file of that size, mapped into memory; its parts take room when they are written.
+/// A new file, mapped into memory as if it had that size. Its parts may be used when they have got room ([`reserve`]).
 fn mapped(file: &Path, bytes: usize) -> Option<*mut u8> {
     let failed = |what: &str| {
         let error = std::io::Error::last_os_error();
@@ -651,10 +696,6 @@ fn mapped(file: &Path, bytes: usize) -> Option<*mut u8> {
             libc::open(name.as_ptr(), libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC, 0o600);
         if descriptor < 0 {
             return failed("make");
-        }
-        if libc::ftruncate(descriptor, bytes as libc::off_t) != 0 {
-            libc::close(descriptor);
-            return failed("make room in");
         }
         let place = libc::mmap(null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, descriptor, 0);
         libc::close(descriptor);

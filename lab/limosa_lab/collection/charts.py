@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from limosa_lab import styles
+from limosa_lab import output, styles
 
 Row = Mapping[str, Any]
 Encoding = dict[str, Any]
@@ -34,11 +34,12 @@ WIDTH, HEIGHT = 640, 320
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure: its title, its rows of data, and its description without them."""
+    """A figure: its title, its rows of data, its description without them, and the heading under which it stands."""
 
     title: str
     rows: Sequence[Row]
     description: Mapping[str, Any]
+    group: str = ""
 
     def specification(self) -> dict[str, Any]:
         """Give the whole description, as Vega-Lite takes it."""
@@ -122,11 +123,18 @@ def write(charts: Sequence[Chart], folder: Path) -> list[Path]:
     import vl_convert
 
     figures, data = folder / "figures", folder / "data"
-    for place in (figures, data):
-        place.mkdir(parents=True, exist_ok=True)
+    taken: set[str] = set()
     for chart in charts:
+        name = _free_name(chart.name, taken)
         drawn = json.dumps({**chart.specification(), "width": WIDTH, "background": "white"})
-        (figures / f"{chart.name}.svg").write_text(vl_convert.vegalite_to_svg(drawn))
-        (figures / f"{chart.name}.png").write_bytes(vl_convert.vegalite_to_png(drawn, scale=2))
-        (data / f"{chart.name}.csv").write_text(chart.csv())
+        output.write(figures / f"{name}.svg", vl_convert.vegalite_to_svg(drawn))
+        output.write(figures / f"{name}.png", vl_convert.vegalite_to_png(drawn, scale=2))
+        output.write(data / f"{name}.csv", chart.csv())
     return [figures, data]
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    """Give a name that no other figure has, and take it."""
+    free = next(each for each in (name, *(f"{name}-{k}" for k in range(2, 1 << 20))) if each not in taken)
+    taken.add(free)
+    return free

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from limosa_lab import output
 from limosa_lab.collection import charts, page, sections
 from limosa_lab.errors import LabError
 from limosa_lab.terminal import Terminal
@@ -53,15 +54,9 @@ def report(arguments: Sequence[str]) -> int:
             hint="name folders that limosa bench, model, tune, study or run --profile have made",
         )
     folder = given.output or Path(f"limosa-report-{time.strftime('%Y%m%d-%H%M%S')}")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / sections.REPORT).write_text(page.page(found.sections, found.troubles))
-        written = [folder / sections.REPORT]
-        if not given.no_files:
-            written += charts.write([chart for section in found.sections for chart in section.charts], folder)
-    except OSError as error:
-        what = f"cannot write {error.filename or folder}: {error.strerror}"
-        raise LabError(what, hint="choose another --output") from None
+    written = [output.write(folder / sections.REPORT, page.page(found.sections, found.troubles))]
+    if not given.no_files:
+        written += charts.write([chart for section in found.sections for chart in section.charts], folder)
     for section in found.sections:
         terminal.say(f"{section.title}: {len(section.charts)} figures, {len(section.tables)} tables")
     for trouble in found.troubles:

@@ -45,14 +45,26 @@ def page(sections: Sequence[Section], troubles: Sequence[str]) -> str:
     """Give the page."""
     parts = [f"<h1>{TITLE}</h1>"]
     parts += [html_page.paragraph(trouble, "doubt") for trouble in troubles]
-    entries = "".join(
-        f'<li><a href="#part-{at}">{html.escape(section.title)}</a></li>' for at, section in enumerate(sections)
-    )
-    parts.append(f"<nav><ul>{entries}</ul></nav>" if len(sections) > 1 else "")
+    parts.append(_overview(sections) if len(sections) > 1 else "")
     for at, section in enumerate(sections):
         parts += _section(section, f"part-{at}")
     has_charts = any(section.charts for section in sections)
     return html_page.document(TITLE, [html_page.COLLECTION, *parts], _script() if has_charts else "")
+
+
+def _overview(sections: Sequence[Section]) -> str:
+    """Give what each section says in a sentence, with a link to it and to its groups of figures."""
+    entries = []
+    for at, section in enumerate(sections):
+        title = html.escape(section.title)
+        groups = dict.fromkeys(chart.group for chart in section.charts if chart.group)
+        figures = ", ".join(groups) or f"{len(section.charts)} figures"
+        has = f"{figures}; {len(section.tables)} tables" if section.charts or section.tables else "a report"
+        said = html_page.paragraph(section.answer) if section.answer else ""
+        doubts = html_page.paragraph(f"{len(section.doubts)} doubts", "doubt") if section.doubts else ""
+        about = html_page.paragraph(has, "small")
+        entries.append(f'<li><a href="#part-{at}"><strong>{title}</strong></a>{said}{doubts}{about}</li>')
+    return f"<h2>Overview</h2>\n<nav><ul>{''.join(entries)}</ul></nav>"
 
 
 def _section(section: Section, name: str) -> list[str]:
@@ -61,7 +73,9 @@ def _section(section: Section, name: str) -> list[str]:
         parts.append(html_page.paragraph(section.answer, "answer"))
     parts.append(html_page.paragraph(str(section.folder.resolve()), "small"))
     parts += [html_page.paragraph(doubt, "doubt") for doubt in section.doubts]
-    parts += map(_figure, section.charts)
+    for group in dict.fromkeys(chart.group for chart in section.charts):
+        parts += [f"<h3>{html.escape(group)}</h3>"] if group else []
+        parts += [_figure(chart) for chart in section.charts if chart.group == group]
     if section.tables:
         tables = [html_page.folded(table.title, [html_page.table(table)]) for table in section.tables]
         parts += ["<h3>Tables</h3>", *tables]

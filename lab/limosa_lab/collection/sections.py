@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from limosa_lab import html_page, overview, records, stats, tables
+from limosa_lab import catalogue, html_page, overview, records, stats, tables
 from limosa_lab.collection import charts
 from limosa_lab.collection.charts import Chart
 from limosa_lab.errors import LabError
@@ -24,18 +24,36 @@ from limosa_lab.records import Recording
 from limosa_lab.tables import Table
 from limosa_lab.tune import report as tune_report
 from limosa_lab.tune import store
-from limosa_lab.wording import bench_title
+from limosa_lab.wording import bench_title, distinct
 
 MICROSECOND = 1e-6
 REPORT = "report.html"
 # More functions, places and sizes than these make a figure unreadable; tables have more.
 MOST_BARS = 12
 MOST_RANKS = 128
+# Headings of figures, by the group of the programs that measure what they show (`catalogue.GROUPS`).
+GROUP_TITLES = {
+    "p2p": "Messages between two ranks",
+    "coll": "Collective operations",
+    "neighbour": "Collective operations among neighbours",
+    "rma": "One-sided communication",
+    "io": "Files",
+    "dynamic": "Processes that come and go",
+    "independence": "Communication beside computation",
+}
+OTHERS = "Other benchmarks"
+WITHOUT_SIZES = "Benchmarks without sizes"
+WHERE_TIME_GOES = "Where the time goes"
+WHAT_IS_SENT = "What is sent"
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: what it says in a sentence, doubts, figures, tables, and a report that was there before."""
+    """A part of the page.
+
+    It has what it says in a sentence, doubts, figures, tables, and a report that was there before. `label` tells its
+    folder from those of other sections.
+    """
 
     kind: str
     folder: Path
@@ -44,11 +62,12 @@ class Section:
     charts: Sequence[Chart] = ()
     tables: Sequence[Table] = ()
     report: str = ""
+    label: str = ""
 
     @property
     def title(self) -> str:
         """The heading."""
-        return f"{self.kind}: {self.folder.name}"
+        return f"{self.kind}: {self.label or self.folder.name}"
 
 
 @dataclass
@@ -69,19 +88,16 @@ def find(folders: Sequence[Path]) -> Found:
             found.troubles.append(f"{folder}: {error}")
             continue
         if section:
-            found.sections.append(_with_own_titles(section, len(found.sections)))
+            found.sections.append(section)
+    labels = distinct([section.folder for section in found.sections])
+    found.sections = [_with_label(section, label) for section, label in zip(found.sections, labels)]
     return found
 
 
-def _with_own_titles(section: Section, before: int) -> Section:
-    """Name the folder in the titles of figures, so that those of different sections have different files."""
-    made = [replace(chart, title=f"{chart.title} ({section.folder.name})") for chart in section.charts]
-    unique: dict[str, int] = defaultdict(int)
-    for at, chart in enumerate(made):
-        unique[chart.name] += 1
-        if unique[chart.name] > 1:
-            made[at] = replace(chart, title=f"{before}.{unique[chart.name]} {chart.title}")
-    return replace(section, charts=made)
+def _with_label(section: Section, label: str) -> Section:
+    """Name the folder in the titles of figures, so that those of different sections can be told apart."""
+    made = [replace(chart, title=f"{chart.title} ({label})") for chart in section.charts]
+    return replace(section, charts=made, label=label)
 
 
 def _with_results(folders: Sequence[Path]) -> Iterator[Path]:
@@ -168,7 +184,14 @@ def _curves(recording: Recording, found: stats.Results) -> Iterator[Chart]:
                     {"params": [charts.by_legend()], "mark": {"type": "line", "point": True}, "encoding": {"y": y}},
                 ],
             },
+            _group(series.program),
         )
+
+
+def _group(program: str) -> str:
+    """Give the heading for figures of a program."""
+    of = next((group for group, members in catalogue.GROUPS.items() if program in members), "")
+    return GROUP_TITLES.get(of, OTHERS)
 
 
 def _bars(recording: Recording, found: stats.Results) -> Iterator[Chart]:
@@ -202,6 +225,7 @@ def _bars(recording: Recording, found: stats.Results) -> Iterator[Chart]:
                     "tooltip": [{"field": name} for name in ("what", "library", "ranks", "median")],
                 },
             },
+            WITHOUT_SIZES,
         )
 
 
@@ -371,7 +395,7 @@ def _by_rank(processes: Sequence[files.Process]) -> Chart:
         "color": {**_function(processes), "sort": largest},
         "tooltip": [{"field": "function"}, {"field": "rank"}, {"field": "seconds"}],
     }
-    return Chart("Time in MPI by rank", rows, {"mark": "bar", "encoding": encoding})
+    return Chart("Time in MPI by rank", rows, {"mark": "bar", "encoding": encoding}, WHERE_TIME_GOES)
 
 
 def _by_place(processes: Sequence[files.Process]) -> Chart:
@@ -388,7 +412,7 @@ def _by_place(processes: Sequence[files.Process]) -> Chart:
         "color": {**_function(processes), "legend": {"orient": "bottom", "columns": 3, "labelLimit": 220}},
         "tooltip": [{"field": "place"}, {"field": "function"}, {"field": "seconds"}],
     }
-    return Chart("Time in MPI by place of the program", rows, {"mark": "bar", "encoding": encoding})
+    return Chart("Time in MPI by place of the program", rows, {"mark": "bar", "encoding": encoding}, WHERE_TIME_GOES)
 
 
 def _messages(processes: Sequence[files.Process]) -> Iterator[Chart]:
@@ -403,7 +427,7 @@ def _messages(processes: Sequence[files.Process]) -> Iterator[Chart]:
         "color": {"field": "bytes", "type": "quantitative", "scale": {"scheme": "viridis"}},
         "tooltip": [{"field": name} for name in ("from", "to", "bytes")],
     }
-    yield Chart("Bytes sent from rank to rank", rows, {"mark": "rect", "encoding": encoding})
+    yield Chart("Bytes sent from rank to rank", rows, {"mark": "rect", "encoding": encoding}, WHAT_IS_SENT)
 
 
 def _sizes(processes: Sequence[files.Process]) -> Iterator[Chart]:
@@ -423,6 +447,5 @@ def _sizes(processes: Sequence[files.Process]) -> Iterator[Chart]:
         "y": {"field": "calls", "type": "quantitative"},
         "tooltip": [{"field": name} for name in ("function", "bytes", "calls")],
     }
-    yield Chart(
-        "Calls by bytes", rows, {"params": [parameter], "transform": [chosen], "mark": "bar", "encoding": encoding}
-    )
+    description = {"params": [parameter], "transform": [chosen], "mark": "bar", "encoding": encoding}
+    yield Chart("Calls by bytes", rows, description, WHAT_IS_SENT)

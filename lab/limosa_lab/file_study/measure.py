@@ -12,10 +12,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from limosa_lab import machine
+from limosa_lab import machine, output
 from limosa_lab.errors import ENVIRONMENT, LabError
 from limosa_lab.file_study import costs, operations
 from limosa_lab.libraries import Limosa
+from limosa_lab.study_results import reason
 from limosa_lab.terminal import Terminal
 
 HERE = Path(__file__).parent
@@ -137,6 +138,9 @@ def measure(size: Size, folder: Path, disk: Path, cluster: Cluster, terminal: Te
     library = Limosa()
     folder.mkdir(parents=True, exist_ok=True)
     memory = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else disk
+    settings = {"study": "files", "disk": str(disk), "memory": str(memory), "hosts": list(cluster.hosts)}
+    environment = machine.record([library], settings)
+    others: list[float] = []
     with (
         tempfile.TemporaryDirectory(dir=disk, prefix="limosa-study-") as on_disk,
         tempfile.TemporaryDirectory(dir=memory, prefix="limosa-study-") as in_memory,
@@ -155,20 +159,22 @@ def measure(size: Size, folder: Path, disk: Path, cluster: Cluster, terminal: Te
                 for run in runs:
                     terminal.running(number, f"{run.bench}, {run.series}, {run.ranks} ranks")
                     number += 1
+                    watch = machine.Others()
                     found += run_job(library, run)
+                    others.append(watch.percent())
         measured = costs.measure(folders[MEMORY])
         copies = costs.measure_copies(cluster.hosts[1]) if len(cluster.hosts) > 1 else {}
         counted = operations.count(library, reference, folders[MEMORY])
-    settings = {"study": "files", "disk": str(disk), "memory": str(memory), "hosts": list(cluster.hosts)}
     results = {
         "study": "files",
-        "environment": machine.record([library], settings),
+        "environment": environment,
+        "others": others,
         "samples": found,
         "costs": {name: dataclasses.asdict(cost) for name, cost in {**measured, **costs.ASSUMED}.items()},
         "copies": {name: dataclasses.asdict(cost) for name, cost in copies.items()},
         "operations": counted,
     }
-    (folder / RESULTS).write_text(json.dumps(results, default=str) + "\n")
+    output.write(folder / RESULTS, json.dumps(results, default=str) + "\n")
 
 
 def build_reference(folder: Path) -> Path:
@@ -204,6 +210,6 @@ def run_job(library: Limosa, run: Run) -> list[dict[str, object]]:
     for line in done.stdout.splitlines():
         found.append({**json.loads(line), "series": run.series, "ranks": run.ranks})
     if done.returncode != 0:
-        trouble = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        trouble = reason(done.stderr)
         found.append({"bench": run.bench, "series": run.series, "ranks": run.ranks, "trouble": trouble})
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from limosa_lab import html_page, studies
+from limosa_lab import html_page, machine, studies
 from limosa_lab.file_study.results import Results, answer, tables
 
 INTRODUCTION = (
@@ -15,8 +15,9 @@ INTRODUCTION = (
 
 
 def troubles(results: Results) -> list[str]:
-    """Say what went wrong."""
-    return [f"{t['bench']}, {t['series']}, {t['ranks']} ranks: {t['trouble']}" for t in results.troubles]
+    """Say what went wrong, and what makes the numbers doubtful."""
+    doubts = machine.doubts(results.environment["busy_percent"], results.others)
+    return doubts + [f"{t['bench']}, {t['series']}, {t['ranks']} ranks: {t['trouble']}" for t in results.troubles]
 
 
 def text(results: Results, width: int | None = None, colour: bool = False) -> str:

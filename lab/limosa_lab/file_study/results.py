@@ -35,6 +35,7 @@ class Results:
         self.copies = {name: Cost(**cost) for name, cost in found.get("copies", {}).items()}
         self.operations: dict[str, counting.Counts] = found["operations"]
         self.environment: dict[str, Any] = found["environment"]
+        self.others: list[float] = found.get("others", [])
 
     def times(self, bench: str, series: str, axis: str, length: int | None = None) -> dict[int, float]:
         """Give the medians over all rounds, by bytes or by ranks; `length`: of this number of bytes only."""

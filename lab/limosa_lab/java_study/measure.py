@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from limosa_lab import build, catalogue, machine
+from limosa_lab import build, catalogue, machine, output
 from limosa_lab.errors import LabError
 from limosa_lab.java_library import needed, twin
 from limosa_lab.libraries import Limosa
 from limosa_lab.study.measure import kernels_folder
+from limosa_lab.study_results import reason
 from limosa_lab.terminal import Terminal
 
 RESULTS = "results.json"
@@ -82,7 +83,9 @@ def measure(size: Size, folder: Path, terminal: Terminal, mpj: Path | None = Non
     if mpj:
         check_mpj(mpj)
     folder.mkdir(parents=True, exist_ok=True)
+    environment = machine.record([library], {"study": "java"})
     found: list[dict[str, object]] = []
+    others: list[float] = []
     with tempfile.TemporaryDirectory(prefix="limosa-study-") as scratch:
         jobs = [*_operations(size, library), *_kernels(size, library)]
         if mpj:
@@ -90,9 +93,11 @@ def measure(size: Size, folder: Path, terminal: Terminal, mpj: Path | None = Non
         with terminal.progress(size.rounds * len(jobs)):
             for number, job in enumerate(job for _ in range(size.rounds) for job in jobs):
                 terminal.running(number, f"{job.bench or 'operations'}, {job.series}, {job.ranks} ranks")
+                watch = machine.Others()
                 found += run(job)
-    results = {"study": "java", "environment": machine.record([library], {"study": "java"}), "samples": found}
-    (folder / RESULTS).write_text(json.dumps(results, default=str) + "\n")
+                others.append(watch.percent())
+    results = {"study": "java", "environment": environment, "others": others, "samples": found}
+    output.write(folder / RESULTS, json.dumps(results, default=str) + "\n")
 
 
 def _started(library: Limosa, ranks: int, *options: str) -> tuple[str, ...]:
@@ -211,4 +216,4 @@ def _reason(errors: str) -> str:
     """Give the line that says best why a job has failed."""
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     wrong = [line for line in lines if "Validation failed" in line]
-    return (wrong or lines or ["no message"])[0]
+    return wrong[0] if wrong else reason(errors)

@@ -8,7 +8,6 @@ from limosa_lab import html_page, studies, styles
 from limosa_lab.java_study import source
 from limosa_lab.java_study.measure import JAVA, JAVA_THREADS, MPJ, C
 from limosa_lab.java_study.results import OPERATIONS, answer, kernels, tables
-from limosa_lab.machine import QUIET_PERCENT
 from limosa_lab.study_results import Results, curves, look
 
 NODES = (
@@ -20,14 +19,8 @@ NODES = (
 def text(results: Results, width: int | None = None, colour: bool = False) -> str:
     """Give the report for a terminal."""
     parts = [table.text(width, colour) for table in tables(results)]
-    parts += [f"warning: {doubt}\n" for doubt in _doubts(results)]
+    parts += [f"warning: {doubt}\n" for doubt in results.written_troubles()]
     return "\n".join([*parts, answer(results) + "\n"])
-
-
-def _doubts(results: Results) -> list[str]:
-    busy = results.environment["busy_percent"]
-    others = [f"Other programs used {busy:.0f} % of the processors at the start."] if busy > QUIET_PERCENT else []
-    return [*others, *results.written_troubles()]
 
 
 def page(results: Results) -> str:
@@ -38,7 +31,7 @@ def page(results: Results) -> str:
     if results.series("send"):
         parts.append(html_page.figure("Half a round trip", curves(results, "send", "bytes")))
     parts.append(html_page.paragraph(machine, "small"))
-    parts += [html_page.paragraph(doubt, "doubt") for doubt in _doubts(results)]
+    parts += [html_page.paragraph(doubt, "doubt") for doubt in results.written_troubles()]
     figures = [html_page.figure(f"Speed-up: {bench}", _speed_up(results, bench)) for bench, _ in kernels(results)]
     for name in OPERATIONS:
         if name != "barrier" and results.series(name):

@@ -24,6 +24,10 @@ SIZES_OF_A_LINE = 3
 FOLDS = 12
 # A model with more parameters must predict better by this factor, or the simpler one is taken.
 WORTH = 0.9
+# A call without bytes that takes less than this part of the shortest other one's time sends no message.
+AT_ONCE = 0.7
+# Of a call with at most so many bytes the time is that of starting, where calls without bytes send no message.
+SHORT = 64
 
 
 @dataclass(frozen=True, order=True)
@@ -55,6 +59,20 @@ def mean_error(model: Model, points: Iterable[Point]) -> float:
     return float(np.abs(errors).mean())
 
 
+def messages(points: Sequence[Point]) -> list[Point]:
+    """Leave out calls without bytes that return at once, for those numbers of processes where they do.
+
+    They send no message, as the shortest other calls show: their time is no latency.
+    """
+    kept = list(points)
+    for p in {point.p for point in points}:
+        empty = [point.time for point in points if point.p == p and point.n == 0]
+        shortest = min((point for point in points if point.p == p and point.n > 0), default=None)
+        if empty and shortest and np.mean(empty) < AT_ONCE * shortest.time:
+            kept = [point for point in kept if point.p != p or point.n]
+    return kept
+
+
 # --- Hockney, the protocol term, LogGP ---------------------------------------------------------------------------
 
 
@@ -84,9 +102,12 @@ def _regressions(points: Sequence[Point]) -> tuple[Growth, Growth, Growth]:
     startups, intercepts, slopes = [], [], []
     for p in numbers:
         of_p = [point for point in points if point.p == p]
-        empty = [point.time for point in of_p if point.n == 0]
-        if not empty:
-            raise TooFewError(f"with {p} processes there is no measurement without bytes, which gives the startup time")
+        shortest = min((point.n for point in of_p), default=0)
+        if shortest > SHORT:
+            raise TooFewError(
+                f"with {p} processes there is no measurement with at most {SHORT} bytes, which gives the startup time"
+            )
+        empty = [point.time for point in of_p if point.n == shortest]
         slope, intercept = _line([(point.n, point.time) for point in of_p])
         startups.append(float(np.mean(empty)))
         intercepts.append(intercept)
@@ -343,12 +364,15 @@ def confidence(
 ) -> dict[str, tuple[float, float]]:
     """Give an interval for each parameter, by name, as ``t0.a`` (bootstrap of the residuals).
 
-    The fitted model's times are disturbed with its own relative errors, drawn at random, and fitted again. Where the
-    function of p or the number of lines differs from the fit of the measurements, the draw is not used for that
-    parameter.
+    The fitted model's times are disturbed with its own relative errors, drawn at random, and fitted again. The interval
+    reaches from the estimate to both sides as far as these fits lie from their mean, but for the farthest ones. (They
+    need not lie around the estimate: a model that does not describe the measurements gives other parameters when it is
+    fitted to its own times.) Where the function of p or the number of lines differs from the fit of the measurements,
+    the draw is not used for that parameter.
     """
     model = fit(points)
     residuals = relative_errors(model, points)
+    residuals -= residuals.mean()
     random = np.random.default_rng(seed)
     named = _named(model)
     drawn: dict[str, list[float]] = {name: [] for name in named}
@@ -361,12 +385,12 @@ def confidence(
         for name, value in _named(fit(disturbed)).items():
             if name in drawn:
                 drawn[name].append(value)
-    tail = (1 - level) / 2
-    return {
-        name: (float(np.quantile(values, tail)), float(np.quantile(values, 1 - tail)))
-        for name, values in drawn.items()
-        if values
-    }
+    found = {}
+    for name, values in drawn.items():
+        if values:
+            reach = float(np.quantile(np.abs(np.array(values) - np.mean(values)), level))
+            found[name] = (named[name] - reach, named[name] + reach)
+    return found
 
 
 def _named(value: Any, name: str = "") -> dict[str, float]:

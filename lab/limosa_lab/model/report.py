@@ -22,7 +22,8 @@ MANY = 1 << 20
 INTRODUCTION = (
     "Each operation was measured call by call; the slowest rank counts. Its time is the least of all samples, or the "
     "median with more ranks than processors. Models were fitted to messages of 0 bytes, of powers of two, of odd sizes "
-    "between these, and of further ones where these do not lie on a line. In brackets: intervals of 95 % confidence. "
+    "between these, and of further ones where these do not lie on a line. Calls of collective operations without bytes "
+    "that return at once are no messages and are left out. In brackets: intervals of 95 % confidence. "
     "Their error is that of "
     f"{VALIDATION} random messages which they were not fitted to: the mean of |predicted - measured| / measured."
 )
@@ -82,9 +83,9 @@ def _parameters(operation: Operation) -> list[str]:
 
 
 def _with_intervals(growth: Growth, name: str, intervals: Mapping[str, Interval], unit: float = 1.0) -> str:
-    """Write a parameter and, in brackets, the intervals of its numbers: ``12+8⌈lp⌉ (11..13; 7.6..8.2)``."""
+    """Write a parameter and, in brackets, the intervals of its numbers: ``12+8⌈lp⌉ (11..13; 7.6..8.4)``."""
     found = [intervals.get(f"{name}.{part}") for part in ("a", f"b {growth.kind}")]
-    written = [f"{low * unit:.3g}..{high * unit:.3g}" for low, high in (one for one in found if one)]
+    written = [f"{low * unit:.4g}..{high * unit:.4g}" for low, high in (one for one in found if one)]
     return f"{growth.scaled(unit)} ({'; '.join(written)})" if written else str(growth.scaled(unit))
 
 

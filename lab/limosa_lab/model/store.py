@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from limosa_lab import output
 from limosa_lab.errors import LabError
 from limosa_lab.model.growth import FUNCTIONS, Growth
 from limosa_lab.model.library import Operation
@@ -42,8 +43,7 @@ def write(recording: Recording, fitted: Mapping[str, Mapping[str, Operation]], f
     }
     file = folder / FILE_NAME
     content = {"format": FORMAT, "environment": recording.environment, "libraries": libraries}
-    file.write_text(json.dumps(content, indent=1) + "\n")
-    return file
+    return output.write(file, json.dumps(content, indent=1) + "\n")
 
 
 def read(file: Path) -> tuple[dict[str, Any], dict[str, dict[str, Stored]]]:

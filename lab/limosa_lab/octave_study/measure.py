@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from limosa_lab import machine
+from limosa_lab import machine, output
 from limosa_lab.errors import ENVIRONMENT, LabError
 from limosa_lab.libraries import Limosa
 from limosa_lab.study.measure import kernels_folder
+from limosa_lab.study_results import reason
 from limosa_lab.terminal import Terminal
 
 HERE = Path(__file__).parent
@@ -77,7 +78,9 @@ def measure(size: Size, folder: Path, terminal: Terminal) -> None:
             raise LabError(f"{program} is not installed", hint=hint, code=ENVIRONMENT)
     library = Limosa()
     folder.mkdir(parents=True, exist_ok=True)
+    environment = machine.record([library], {"study": "octave"})
     found: list[dict[str, object]] = []
+    others: list[float] = []
     with tempfile.TemporaryDirectory(prefix="limosa-study-") as scratch:
         bounce = Path(scratch) / "bounce"
         subprocess.run([library.prefix / "bin" / "mpicc", "-O2", HERE / "bounce.c", "-o", bounce], check=True)
@@ -85,9 +88,11 @@ def measure(size: Size, folder: Path, terminal: Terminal) -> None:
         with terminal.progress(size.rounds * len(jobs)):
             for number, job in enumerate(job for _ in range(size.rounds) for job in jobs):
                 terminal.running(number, f"{job.bench}, {job.series}, {job.ranks} ranks")
+                watch = machine.Others()
                 found += run(library, job)
-    results = {"study": "octave", "environment": machine.record([library], {"study": "octave"}), "samples": found}
-    (folder / RESULTS).write_text(json.dumps(results, default=str) + "\n")
+                others.append(watch.percent())
+    results = {"study": "octave", "environment": environment, "others": others, "samples": found}
+    output.write(folder / RESULTS, json.dumps(results, default=str) + "\n")
 
 
 @dataclass(frozen=True)
@@ -155,6 +160,6 @@ def run(library: Limosa, job: Job) -> list[dict[str, object]]:
             facts["check"] = float(values.pop(0)[1:])
         found.append(facts | {"seconds": [float(value) for value in values]})
     if done.returncode != 0:
-        trouble = (done.stderr.strip().splitlines() or ["no message"])[0]
+        trouble = reason(done.stderr)
         found.append({"bench": job.bench, "series": job.series, "ranks": job.ranks, "trouble": trouble})
     return found

@@ -71,8 +71,10 @@ def _inside(schedule: Schedule, n: float, cluster: Cluster) -> Iterator[Round]:
     groups = [leaders[sizes == size, np.newaxis] + np.arange(size) for size in np.unique(sizes)]
     for steps in zip_longest(*(over(group, schedule(group.shape[1], n)) for group in groups)):
         there = [step for step in steps if step is not None]
-        senders, receivers, n = (np.concatenate(x) for x in zip(*((s.senders, s.receivers, s.bytes) for s in there)))
-        yield Round(senders, receivers, n, waits=all(step.waits for step in there))
+        senders, receivers, carried = (
+            np.concatenate(x) for x in zip(*((s.senders, s.receivers, s.bytes) for s in there))
+        )
+        yield Round(senders, receivers, carried, waits=all(step.waits for step in there))
 
 
 class _State:

@@ -7,9 +7,10 @@ import functools
 from collections.abc import Sequence
 from pathlib import Path
 
-from limosa_lab import studies
+from limosa_lab import output, studies
 from limosa_lab.profile import files, page, summary, trace
 from limosa_lab.terminal import Terminal
+from limosa_lab.wording import distinct
 
 EPILOG = """examples:
   limosa run --profile -n 4 wave.py              records, and shows a summary at the end
@@ -30,6 +31,13 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="the profile; after `diff`, two of them")
     made.add_argument("--all", action="store_true", help="all functions, not only those that took most time")
+    made.add_argument(
+        "--callers",
+        type=int,
+        default=0,
+        metavar="N",
+        help="name up to N callers of each line of a Python program, too (at most 7 are recorded)",
+    )
     made.add_argument("--after-run", action="store_true", help=argparse.SUPPRESS)
     return made
 
@@ -47,16 +55,15 @@ def profile(arguments: Sequence[str]) -> int:
     if given.after_run:
         # On stderr, so that the program's own output stays what it is.
         terminal.console.print(
-            _text(processes, given.all, 120, False, brief=True), markup=False, soft_wrap=True, end=""
+            _text(processes, given.all, given.callers, 120, False, brief=True), markup=False, soft_wrap=True, end=""
         )
     else:
-        studies.show(functools.partial(_text, processes, given.all), terminal)
-    written = [folder / "report.html"]
-    written[0].write_text(page.page(processes, "Profile"))
+        studies.show(functools.partial(_text, processes, given.all, given.callers), terminal)
+    written = [output.write(folder / "report.html", page.page(processes, "Profile"))]
     sent = summary.matrix(processes)
     if sent is not None and sent.any():
-        written.append(folder / "matrix.csv")
-        written[-1].write_text("\n".join(",".join(f"{value:.0f}" for value in row) for row in sent) + "\n")
+        rows = "".join(",".join(f"{value:.0f}" for value in row) + "\n" for row in sent)
+        written.append(output.write(folder / "matrix.csv", rows))
     if trace.write(processes, folder / "trace.json"):
         written.append(folder / "trace.json")
     for file in written:
@@ -65,14 +72,14 @@ def profile(arguments: Sequence[str]) -> int:
 
 
 def _text(
-    processes: Sequence[files.Process], everything: bool, width: int | None, colour: bool, brief: bool = False
+    processes: files.Profile, everything: bool, callers: int, width: int | None, colour: bool, brief: bool = False
 ) -> str:
     shown = [summary.functions(processes, None if everything else summary.FUNCTIONS_SHOWN)]
     if brief:
-        shown.append(summary.sites(processes, None if everything else 5))
+        shown.append(summary.sites(processes, None if everything else 5, callers))
         shown.append(summary.waiting_table(processes, 5))
     else:
-        shown += summary.tables(processes)[1:]
+        shown += summary.tables(processes, callers)[1:]
     parts = [table.text(width, colour) for table in shown if table.rows]
     parts += [f"warning: {trouble}\n" for trouble in summary.troubles(processes)]
     return "\n".join([*parts, summary.answer(processes) + "\n"])
@@ -84,7 +91,9 @@ def _diff(arguments: Sequence[str]) -> int:
     made.add_argument("second", type=Path, metavar="SECOND")
     given = made.parse_args(arguments)
     both = [files.read(given.first), files.read(given.second)]
-    table = summary.compare(both[0], both[1], (given.first.name, given.second.name))
+    first, second = distinct([given.first, given.second])
+    shown = summary.compare(both[0], both[1], (first, second))
+    left_out = [f"warning: {said}\n" for found in both for said in found.left_out]
     terminal = Terminal("limosa profile")
-    studies.show(table.text, terminal)
+    studies.show(lambda *how: "\n".join([*(table.text(*how) for table in shown), *left_out]), terminal)
     return 0

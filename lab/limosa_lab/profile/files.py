@@ -1,12 +1,14 @@
 """Reads what the profiler has written for each process: ``HOST.PID.profile``, ``.names`` and ``.events``.
 
 The layout is that of ``crates/limosa-profile/src/record.rs``. A process may have been killed at any moment: then the
-numbers are those of its last call.
+numbers are those of its last call. Where there was no room for a file, its end is missing. A file that is damaged, or
+without any call, is left out.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,14 +24,14 @@ _HEADER = np.dtype(
         *((name, "<u4") for name in ("version", "functions", "threads", "peers", "entries", "sizes")),
         *((name, "<u4") for name in ("taken", "pid", "rank", "size")),
         ("clocks", "<u8", (3, 2)),
-        *((name, "<u8") for name in ("lost", "events", "chunks")),
+        *((name, "<u8") for name in ("lost", "events", "chunks", "refused")),
     ]
 )
 _NAMED = re.compile(r"(?P<host>.+)\.(?P<pid>\d+)\.profile")
 _PAGE = 4096
 _NAME = 40
 _CHUNK = 1024
-_VERSION = 3
+_VERSION = 4
 _KINDS = ("", "communicator", "window", "file")
 _EVENT = np.dtype(
     [
@@ -83,8 +85,12 @@ class Process:
         By function, kind of object and handle; by function and place of the program.
     peers
         Messages and bytes sent to each rank of ``MPI_COMM_WORLD``.
+    threads
+        Number of threads that have called MPI.
     lost
         Calls that there was no room for among the events.
+    refused
+        Pieces of the file for which there was no room: the calls of a function in a thread, or all calls of a thread.
     events
         The calls one by one, in the order in which they began; `parts` are the requests and messages that they have
         started, completed or received, as events of their own.
@@ -105,7 +111,9 @@ class Process:
     objects: dict[tuple[str, str, int], Called]
     sites: dict[tuple[str, int], Called]
     peers: dict[int, tuple[int, int]]
+    threads: int
     lost: int
+    refused: int
     events: np.ndarray
     parts: np.ndarray
     places: Names
@@ -133,23 +141,47 @@ class Process:
         return sum(called.seconds for called in self.functions.values())
 
     @property
+    def run(self) -> float | None:
+        """Time that its threads had for MPI and everything else, together; None if it has not finalized MPI."""
+        return None if self.wall is None else self.wall * max(1, self.threads)
+
+    @property
     def name(self) -> str:
         """How the process is called in tables."""
-        return f"rank {self.rank}" if self.rank is not None else f"process {self.pid} on {self.host}"
+        return _name(self.rank, self.pid, self.host)
 
 
-def read(folder: Path) -> list[Process]:
-    """Read all processes of a profile, in the order of their ranks.
+def _name(rank: int | None, pid: int, host: str) -> str:
+    return f"rank {rank}" if rank is not None else f"process {pid} on {host}"
+
+
+class Profile(list[Process]):
+    """The processes of a profile in the order of their ranks, and sentences about files that are left out."""
+
+    def __init__(self, processes: Iterable[Process], left_out: Sequence[str]) -> None:
+        super().__init__(processes)
+        self.left_out = left_out
+
+
+def read(folder: Path) -> Profile:
+    """Read all processes of a profile.
 
     Raises
     ------
     LabError
-        If there is none, or a file is damaged or of another version.
+        If there is none that can be read.
 
     """
     if not folder.is_dir():
         raise LabError(f"there is no folder {folder}", hint="`limosa run --profile` says where it puts its profile")
-    found = [_Raw(file) for file in sorted(folder.glob("*.profile"))]
+    found, errors = [], []
+    for file in sorted(folder.glob("*.profile")):
+        try:
+            found.append(_Raw(file))
+        except LabError as error:
+            errors.append(error)
+    if errors and not found:
+        raise errors[0]
     if not found:
         raise LabError(
             f"there is no profile in {folder}",
@@ -159,7 +191,8 @@ def read(folder: Path) -> list[Process]:
     # A process that was killed early has read the clocks only once; its processor's counter runs like the others'.
     usual = float(np.median(known)) if known else 1e-9
     processes = [raw.process(raw.scale() or usual) for raw in found]
-    return sorted(processes, key=lambda process: (process.rank is None, process.rank or 0, process.pid))
+    processes.sort(key=lambda process: (process.rank is None, process.rank or 0, process.pid))
+    return Profile(processes, [f"{error}; it is left out" for error in errors])
 
 
 class _Raw:
@@ -167,7 +200,7 @@ class _Raw:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        damaged = LabError(f"{file} is damaged or not a profile", hint="profile the job again")
+        damaged = LabError(f"{file} is damaged, incomplete or not a profile", hint="profile the job again")
         named = _NAMED.fullmatch(file.name)
         if not named:
             raise damaged
@@ -204,13 +237,36 @@ class _Raw:
                 ("functions", function, (functions,)),
             ]
         )
-        if file.stat().st_size < _PAGE + names_bytes + threads * block.itemsize:
-            raise damaged
         # Read, not mapped: to look at a part of a mapped file that has no room on a full disk would end this process.
-        text = np.fromfile(file, f"S{_NAME}", functions, offset=_PAGE)
+        # Of a host with many threads, the file has holes of a size that is no burden.
+        whole = file.read_bytes()
+        if len(whole) < _PAGE + names_bytes:
+            raise damaged
+        text = np.frombuffer(whole, f"S{_NAME}", functions, offset=_PAGE)
         self.names = [name.decode(errors="replace") for name in text]
-        used = min(threads, int(self.header["taken"]))
-        self.blocks = np.fromfile(file, block, used, offset=_PAGE + names_bytes)
+        self.threads = int(self.header["taken"])
+        self.blocks = self._blocks(whole[_PAGE + names_bytes :], block, min(threads, self.threads), damaged)
+        if not self.blocks["functions"]["sizes"]["calls"].any():
+            known = int(self.header["rank"]) < 1 << 31
+            who = _name(int(self.header["rank"]) if known else None, self.pid, self.host)
+            raise LabError(
+                f"{file} has no call of {who}", hint="there was no room for it, or the job was ended at its beginning"
+            )
+
+    def _blocks(self, content: bytes, block: np.dtype, most: int, damaged: LabError) -> np.ndarray:
+        """Give the blocks of threads; the file ends behind the last piece that has got room."""
+        first = block.itemsize - block["functions"].itemsize
+        count = max(0, min(most, (len(content) - first) // block.itemsize + 1)) if len(content) >= first else 0
+        if not count and most and len(content) and not self.header["refused"]:
+            raise damaged
+        blocks = np.frombuffer(content.ljust(count * block.itemsize, b"\0"), block, count)
+        # What has room must be there.
+        has_room = blocks["has_room"][:, : len(self.names)] != 0
+        for at in range(count):
+            last = np.flatnonzero(has_room[at]).max(initial=-1) + 1
+            if at * block.itemsize + first + last * block["functions"].base.itemsize > len(content):
+                raise damaged
+        return blocks
 
     def scale(self) -> float | None:
         """Give the seconds of a tick, if the clocks were read twice, far enough from each other."""
@@ -266,7 +322,9 @@ class _Raw:
             objects=objects,
             sites=sites,
             peers={int(to): (int(messages[to]), int(carried[to])) for to in np.flatnonzero(messages)},
+            threads=self.threads,
             lost=int(header["lost"]),
+            refused=int(header["refused"]),
             events=events[~is_part],
             parts=events[is_part],
             places=names.read(self.file.with_suffix(".names")),

@@ -1,11 +1,13 @@
 """What the numbers in a profile mean: places of the program, and communicators. Reads ``HOST.PID.names``.
 
 The format is that of ``crates/limosa-profile/src/names.rs``. Places of a program in C are addresses, of which
-``addr2line`` (of the GNU binutils) finds the line if the program was compiled with ``-g``.
+``addr2line`` (of the GNU binutils) finds the line if the program was compiled with ``-g``. Names of C++ and Rust are
+written without the arguments of templates and functions.
 """
 
 from __future__ import annotations
 
+import ctypes
 import re
 import shutil
 import struct
@@ -18,6 +20,9 @@ from pathlib import Path
 _NOT_THE_USERS = re.compile(r"^<frozen|-packages/|/lib/python3|python/limosa/|mpi4py/MPI\.src/")
 _EXECUTABLE_AT_FIXED_ADDRESS = 2
 _LINES_AT_A_TIME = 200
+LONGEST_NAME = 60
+# Between a line and that which has called it.
+CALLED_BY = " < "
 
 
 @dataclass(frozen=True)
@@ -75,26 +80,79 @@ def read(file: Path) -> Names:
     return found
 
 
-def places(all_names: Iterable[Names]) -> list[dict[int, str]]:
-    """Give for each process what to call its places: the user's line, or the function."""
+def places(all_names: Iterable[Names], callers: int = 0) -> list[dict[int, str]]:
+    """Give for each process what to call its places: the user's line, or the function.
+
+    Of places in Python up to so many `callers` of that line are named behind it, if they are the user's lines, too.
+    """
     all_names = list(all_names)
     lines = _lines({code for names in all_names for code in names.code.values()})
     found = []
     for names in all_names:
-        said = {number: _users_line(frames) for number, frames in names.python.items()}
+        said = {number: _users_lines(frames, callers) for number, frames in names.python.items()}
         said |= {number: lines[code] for number, code in names.code.items()}
         found.append(said)
     return found
 
 
-def _users_line(frames: list[str]) -> str:
-    users = [frame for frame in frames if not _NOT_THE_USERS.search(frame)]
-    return users[0] if users else frames[0] if frames else "?"
+def _users_lines(frames: list[str], callers: int) -> str:
+    users = [frame for frame in frames if not _NOT_THE_USERS.search(frame)] or frames[:1] or ["?"]
+    # A script's outermost line is called by a line of the command that runs it.
+    callers_of_it = [frame for frame in users[1:] if not frame.startswith("<string>")]
+    return CALLED_BY.join([users[0], *callers_of_it[:callers]])
+
+
+def readable(name: str) -> str:
+    """Give a function's name without the arguments of templates and of the function, and not too long."""
+    if "operator" not in name:
+        # Rust's hash, and its way to write a type's function.
+        name = re.sub(r"::h[0-9a-f]{16}$", "", name)
+        name = re.sub(r"^<(.+?)(?: as .+?)?>::", r"\1::", name)
+        name = _without_brackets(name, "<", ">")
+        name = _without_brackets(name, "(", ")").removesuffix(" const")
+        # A function template's name begins with what it returns.
+        name = name.rpartition(" ")[2] if " " in name.strip() and "anonymous" not in name else name.strip()
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+
+
+def _without_brackets(name: str, opening: str, closing: str) -> str:
+    kept, depth = [], 0
+    for at, letter in enumerate(name):
+        if letter == opening and at:
+            depth += 1
+        elif letter == closing and depth:
+            depth -= 1
+        elif not depth:
+            kept.append(letter)
+    return "".join(kept)
+
+
+def _demangled(symbol: str) -> str:
+    """Give what a symbol is called in C++, if it is one of C++, or of Rust's older kind, which has the same form."""
+    if not symbol.startswith("_Z"):
+        return symbol
+    try:
+        demangle = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
+    except OSError:
+        return symbol
+    demangle.restype = ctypes.c_void_p
+    state = ctypes.c_int()
+    found = demangle(symbol.encode(), None, None, ctypes.byref(state))
+    if not found:
+        return symbol
+    name = ctypes.string_at(found).decode(errors="replace")
+    free = ctypes.CDLL(None).free
+    free.argtypes = [ctypes.c_void_p]
+    free(found)
+    return name
 
 
 def _lines(codes: set[Code]) -> dict[Code, str]:
     """Find the source lines of places in code."""
-    found = {code: code.symbol or f"{Path(code.file).name}+{code.returns_to - code.loaded_at:#x}" for code in codes}
+    found = {
+        code: readable(_demangled(code.symbol)) or f"{Path(code.file).name}+{code.returns_to - code.loaded_at:#x}"
+        for code in codes
+    }
     tool = shutil.which("addr2line")
     if not tool:
         return found
@@ -111,9 +169,9 @@ def _lines(codes: set[Code]) -> dict[Code, str]:
                 continue
             for code, function, line in zip(some, said[::2], said[1::2]):
                 if not line.startswith("??"):
-                    found[code] = f"{line.split(' (')[0]} in {function}"
+                    found[code] = f"{line.split(' (')[0]} in {readable(function)}"
                 elif function != "??":
-                    found[code] = function
+                    found[code] = readable(_demangled(function))
     return found
 
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from limosa_lab import html_page, styles
 from limosa_lab.profile import summary
-from limosa_lab.profile.files import Process
+from limosa_lab.profile.files import Process, Profile
 
 mpl.use("Agg")
 LARGEST_MATRIX = 64
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 
-def page(processes: Sequence[Process], title: str) -> str:
+def page(processes: Profile, title: str) -> str:
     """Give the page."""
     parts = [f"<h1>{title}</h1>", html_page.paragraph(summary.answer(processes), "answer")]
     parts += [html_page.paragraph(trouble, "doubt") for trouble in summary.troubles(processes)]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
 from limosa_lab.profile import names, waiting
-from limosa_lab.profile.files import NONE, Called, Process
+from limosa_lab.profile.files import NONE, Called, Process, Profile
 from limosa_lab.tables import Table
 from limosa_lab.wording import listed, number, ranks, seconds, size
 
@@ -23,6 +24,7 @@ IMBALANCE = 0.2
 
 
 Key = TypeVar("Key")
+Words = TypeVar("Words", bound=tuple[str, ...])
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def functions(processes: Sequence[Process], shown: int | None = FUNCTIONS_SHOWN)
         "most",
     ]
     table = Table("Time in MPI functions, all ranks together", columns, words=1)
-    whole = sum(process.wall for process in processes if process.wall is not None)
+    whole = sum(process.run for process in processes if process.run is not None)
     waited = waits(processes)
     for name, line in list(lines(processes).items())[:shown]:
         called = line.called
@@ -105,7 +107,7 @@ def functions(processes: Sequence[Process], shown: int | None = FUNCTIONS_SHOWN)
                 f"{called.calls:,}",
                 seconds(called.seconds),
                 share,
-                f"{100 * waited[name] / called.seconds:.0f} %" if called.seconds else "-",
+                f"{100 * waited.get(name, 0.0) / called.seconds:.0f} %" if called.seconds else "-",
                 seconds(called.seconds / called.calls),
                 seconds(called.longest),
                 amount(called.bytes),
@@ -130,25 +132,30 @@ def objects(processes: Sequence[Process], shown: int = 10) -> Table:
     return table
 
 
-def sites(processes: Sequence[Process], shown: int | None = SITES_SHOWN) -> Table:
+def sites(processes: Sequence[Process], shown: int | None = SITES_SHOWN, callers: int = 0) -> Table:
     """Give the table of functions by the place of the program that has called them."""
     columns = ["called at", "function", "calls", "time", "of MPI", "bytes", "least rank", "most"]
     table = Table("By place of the program, all ranks together", columns, words=2)
     whole = sum(in_calls(process) for process in processes)
-    by_process = []
-    for process, said in zip(processes, names.places(process.places for process in processes)):
-        sums: dict[tuple[str, str], Called] = {}
-        for (name, site), called in process.sites.items():
-            key = (said.get(site, "?"), name)
-            sums[key] = sums.get(key, NONE).plus(called)
-        by_process.append(sums)
-    found = {key: line for key, line in _lines(by_process).items() if key[1] not in STARTS_AND_ENDS}
-    for (place, name), line in list(found.items())[:shown]:
+    for (place, name), line in list(_by_place(processes, callers).items())[:shown]:
         called, each = line.called, line.of_processes
         share = f"{100 * called.seconds / whole:.1f} %" if whole else "-"
-        cells = [shortened(place), name, f"{called.calls:,}", seconds(called.seconds), share, amount(called.bytes)]
+        cells = [place, name, f"{called.calls:,}", seconds(called.seconds), share, amount(called.bytes)]
         table.rows.append([*cells, seconds(float(each.min())), seconds(float(each.max()))])
     return table
+
+
+def _by_place(processes: Sequence[Process], callers: int = 0) -> dict[tuple[str, str], Line]:
+    """Give the functions by the place that has called them, the largest time first."""
+    by_process = []
+    for process, said in zip(processes, names.places((process.places for process in processes), callers)):
+        sums: dict[tuple[str, str], Called] = {}
+        for (name, site), called in process.sites.items():
+            if name not in STARTS_AND_ENDS:
+                key = (shortened(said.get(site, "?")), name)
+                sums[key] = sums.get(key, NONE).plus(called)
+        by_process.append(sums)
+    return _lines(by_process)
 
 
 def waiting_table(processes: Sequence[Process], shown: int = SITES_SHOWN) -> Table:
@@ -182,9 +189,9 @@ def _waited(together: Sequence[waiting.Waited]) -> float:
 
 
 def shortened(place: str) -> str:
-    """Give a place with the last two parts of its file's path."""
-    path, line, where = place.rpartition(":")
-    return f"{'/'.join(path.split('/')[-2:])}{line}{where}"
+    """Give a place, and its callers, with the last two parts of their files' paths."""
+    parts = (re.match(r"(.*?)(:\d+ in .*)?$", part) for part in place.split(names.CALLED_BY))
+    return names.CALLED_BY.join("/".join(p[1].split("/")[-2:]) + (p[2] or "") for p in parts if p)
 
 
 def named(kind: str, handle: int) -> str:
@@ -195,7 +202,10 @@ def named(kind: str, handle: int) -> str:
 
 def processes_table(processes: Sequence[Process]) -> Table:
     """Give the table of ranks."""
-    table = Table("Ranks", ["rank", "host", "run", "in MPI", "share", "calls", "messages sent", "bytes sent"], words=2)
+    columns = ["rank", "host", "threads", "run", "in MPI", "share", "calls", "messages sent", "bytes sent"]
+    table = Table(
+        "Ranks; the time in MPI is that of all threads that call MPI, and the share that of theirs", columns, words=2
+    )
     for process in processes:
         time = in_calls(process)
         sent = list(process.peers.values())
@@ -203,9 +213,10 @@ def processes_table(processes: Sequence[Process]) -> Table:
             [
                 process.name,
                 process.host,
+                f"{process.threads}",
                 "not finalized" if process.wall is None else seconds(process.wall),
                 seconds(time),
-                f"{100 * time / process.wall:.1f} %" if process.wall else "-",
+                f"{100 * time / process.run:.1f} %" if process.run else "-",
                 f"{sum(called.calls for called in process.functions.values()):,}",
                 f"{sum(messages for messages, _ in sent):,}",
                 amount(sum(carried for _, carried in sent)),
@@ -249,12 +260,19 @@ def answer(processes: Sequence[Process]) -> str:
     whole = wall(processes)
     said = f"{ranks(len(processes))}"
     if whole:
-        said += f" ran for {seconds(whole)}, of which {100 * float(times.mean()) / whole:.0f} % in MPI"
+        threads = [process.threads for process in processes]
+        had = whole * float(np.mean(threads))
+        said += f" ran for {seconds(whole)}, of which {100 * float(times.mean()) / had:.0f} % in MPI"
+        if max(threads) > 1:
+            most = f"{max(threads)}" if min(threads) == max(threads) else f"up to {max(threads)}"
+            said += f", counted over {most} threads of a rank"
     said += "."
     first = [(name, line) for name, line in lines(processes).items() if name not in STARTS_AND_ENDS][:1]
     if first and times.sum() > 0:
         name, line = first[0]
         said += f" {name} took {100 * line.called.seconds / float(times.sum()):.0f} % of the time in MPI."
+        waited = sum(took for name, took in waits(processes).items() if name not in STARTS_AND_ENDS)
+        said += f" Of all time in MPI, {100 * waited / float(times.sum()):.0f} % was waiting."
     mean = float(times.mean())
     apart = [
         process.name for process, time in zip(processes, times, strict=True) if abs(time - mean) > IMBALANCE * mean
@@ -265,9 +283,12 @@ def answer(processes: Sequence[Process]) -> str:
     return said
 
 
-def troubles(processes: Sequence[Process]) -> list[str]:
+def troubles(processes: Profile) -> list[str]:
     """Say what is missing."""
-    said = []
+    said = [*processes.left_out]
+    full = [process.name for process in processes if process.refused]
+    if full:
+        said.append(f"There was no room for all calls of {listed(full[:8])}: the disk is full, or files are limited.")
     ended = [process.name for process in processes if process.wall is None]
     if ended:
         said.append(f"{listed(ended[:8])} did not call MPI_Finalize: the profile ends with the last call.")
@@ -283,11 +304,11 @@ def troubles(processes: Sequence[Process]) -> list[str]:
     return said
 
 
-def tables(processes: Sequence[Process]) -> list[Table]:
+def tables(processes: Sequence[Process], callers: int = 0) -> list[Table]:
     """Give all tables of a profile."""
     made = [
         functions(processes),
-        sites(processes),
+        sites(processes, callers=callers),
         waiting_table(processes),
         processes_table(processes),
         objects(processes),
@@ -296,22 +317,40 @@ def tables(processes: Sequence[Process]) -> list[Table]:
     return [table for table in made if table.rows]
 
 
-def compare(first: Sequence[Process], second: Sequence[Process], titles: tuple[str, str]) -> Table:
-    """Give two profiles side by side, a row for each function; the ratio is the second's time to the first's."""
-    table = Table(
-        f"Time in MPI functions: {titles[0]} and {titles[1]}",
-        ["function", *(f"calls, {title}" for title in titles), *(f"time, {title}" for title in titles), "ratio"],
-        words=1,
-    )
-    one, other = lines(first), lines(second)
-    functions_of_both = sorted(
-        one.keys() | other.keys(),
-        key=lambda name: -max(found[name].called.seconds for found in (one, other) if name in found),
-    )
-    for name in functions_of_both:
-        both = [found[name].called if name in found else NONE for found in (one, other)]
-        ratio = number(both[1].seconds / both[0].seconds) if both[0].seconds and both[1].seconds else "-"
-        table.rows.append([name, *(f"{c.calls:,}" for c in both), *(seconds(c.seconds) for c in both), ratio])
+def compare(first: Sequence[Process], second: Sequence[Process], titles: tuple[str, str]) -> list[Table]:
+    """Give two profiles side by side: by function, and by place of the program.
+
+    The ratio is the second's mean time of a call to the first's, so that it does not depend on how often a function was
+    called, or in how many ranks.
+    """
+    one, other = ({(name,): line for name, line in lines(of).items()} for of in (first, second))
+    places = _by_place(first), _by_place(second)
+    both = f"{titles[0]} and {titles[1]}"
+    return [
+        _compared(f"Time in MPI functions: {both}", ["function"], (one, other), titles),
+        _compared(f"By place of the program: {both}", ["called at", "function"], places, titles),
+    ]
+
+
+def _compared(
+    title: str,
+    words: list[str],
+    sides: tuple[Mapping[Words, Line], Mapping[Words, Line]],
+    titles: tuple[str, str],
+) -> Table:
+    columns = [f"{what}, {title}" for what in ("calls", "mean", "time") for title in titles]
+    table = Table(title, [*words, *columns, "ratio of means"], words=len(words))
+
+    def largest(key: Words) -> float:
+        return max(found[key].called.seconds for found in sides if key in found)
+
+    for key in sorted(sides[0].keys() | sides[1].keys(), key=lambda key: (-largest(key), key)):
+        both = [found[key].called if key in found else NONE for found in sides]
+        means = [called.seconds / called.calls if called.calls else None for called in both]
+        ratio = number(means[1] / means[0]) if means[0] and means[1] else "-"
+        cells = [f"{called.calls:,}" for called in both]
+        cells += ["-" if mean is None else seconds(mean) for mean in means]
+        table.rows.append([*key, *cells, *(seconds(called.seconds) for called in both), ratio])
     return table
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from limosa_lab import output
 from limosa_lab.profile import names, waiting
 from limosa_lab.profile.files import Process
 
@@ -22,7 +23,7 @@ def write(processes: Sequence[Process], file: Path) -> bool:
     offsets = waiting.clock_offsets(recorded)
     begin = min(process.first_time + offsets.get(process.host, 0.0) for process in recorded)
     places = names.places(process.places for process in recorded)
-    with file.open("w") as out:
+    with output.writing(file) as unfinished, unfinished.open("w") as out:
         out.write('{"displayTimeUnit":"ns","traceEvents":[\n')
         separator = ""
         for process, said in zip(recorded, places):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from limosa_lab import machine, records
+from limosa_lab import machine, output, records
 from limosa_lab.errors import LabError
 from limosa_lab.java_library import JAVA, MODELLED, choose_modelled
 from limosa_lab.model import library, samples
@@ -157,11 +157,7 @@ def _begin(job: Job, arguments: Sequence[str]) -> None:
         raise LabError(
             f"{folder} holds a tuning already", hint=f"choose another --output, or go on with --resume {folder}"
         )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        noted.write_text(json.dumps(list(arguments)) + "\n")
-    except OSError as error:
-        raise LabError(f"cannot write {noted}: {error.strerror}", "choose another with --output") from None
+    output.write(noted, json.dumps(list(arguments)) + "\n")
 
 
 def _earlier(folder: Path) -> argparse.Namespace:

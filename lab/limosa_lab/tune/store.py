@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from limosa_lab import machine
-from limosa_lab.errors import ENVIRONMENT, LabError
+from limosa_lab import machine, output
+from limosa_lab.errors import LabError
 from limosa_lab.tune.rules import Entry, Measured, rules_text
 from limosa_lab.tune.verdict import Verdict
 
@@ -82,15 +81,8 @@ def write(file: Path, environment: Mapping[str, Any], parts: Mapping[str, Part])
         "libraries": kept | {name: part.plain() for name, part in parts.items()},
         "environment": dict(environment),
     }
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        # A launcher that reads meanwhile sees the old file or the new one.
-        with tempfile.NamedTemporaryFile("w", dir=file.parent, prefix=file.name, delete=False) as new:
-            new.write(json.dumps(content, indent=1) + "\n")
-        Path(new.name).chmod(0o644)
-        Path(new.name).replace(file)
-    except OSError as error:
-        raise LabError(f"cannot write {file}: {error.strerror}", "choose another with --file", ENVIRONMENT) from None
+    # A launcher that reads meanwhile sees the old file or the new one.
+    output.write(file, json.dumps(content, indent=1) + "\n")
 
 
 def read(file: Path, *, of_any_machine: bool = False) -> dict[str, Part]:

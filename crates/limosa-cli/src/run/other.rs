@@ -1,13 +1,14 @@
 //! `limosa run --mpi NAME`: the job on another MPI library, started by that library's own launcher.
 //!
 //! Python knows the libraries (`limosa.engines`): it finds or installs one and says which launcher belongs to it and
-//! which variables it needs. Here our options are translated for that launcher, and this process becomes it. What has
-//! no translation is refused.
+//! which variables it needs. Here our options are translated for that launcher, and this process becomes it, or waits
+//! for it if there is a profile to be shown at the end. What has no translation is refused.
 
 use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, ExitStatus};
 
 use serde_json::Value;
 
@@ -16,7 +17,7 @@ use super::plan::{App, Plan, Unusable};
 use super::profile::{self, preload};
 use super::tuning;
 use crate::message::say;
-use crate::{exit, installation, python};
+use crate::{exit, installation, python, sys};
 
 /// Which options a launcher has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +30,7 @@ enum Family {
     Unknown,
 }
 
-/// Becomes the library's launcher; returns only if that is not possible.
+/// Becomes the library's launcher; returns if that is not possible, or with the job's exit code if it has a profile.
 pub fn main(called: &str, name: &str, sections: &[Options], plan: &mut Plan) -> ExitCode {
     let before = format!("--before={}", standing_before(sections));
     let asked = ["describe", before.as_str(), name];
@@ -58,11 +59,8 @@ pub fn main(called: &str, name: &str, sections: &[Options], plan: &mut Plan) -> 
         .and_then(|()| checks(sections, plan))
         .and_then(|()| profile::prepare(sections, plan))
         .and_then(|profile| Ok((profile, translate(family, version, &environment, sections, plan)?)));
-    let args = match prepared {
-        Ok((profile, args)) => {
-            profile.inspect(profile::Profile::announce);
-            args
-        }
+    let (profile, args) = match prepared {
+        Ok(prepared) => prepared,
         Err(error) => {
             say(&error.what, error.hint.as_deref());
             return ExitCode::from(exit::USAGE);
@@ -78,9 +76,55 @@ pub fn main(called: &str, name: &str, sections: &[Options], plan: &mut Plan) -> 
     if sections.iter().any(|s| s.verbose) {
         say(&format!("running on {version}: {command:?}"), None);
     }
-    let error = command.exec();
+    let error = match profile {
+        None => command.exec(),
+        Some(profile) => match wait_for(command) {
+            Ok(status) => {
+                profile.show();
+                let code = status.code().or(status.signal().map(|signal| 128 + signal));
+                return ExitCode::from(code.unwrap_or(1) as u8);
+            }
+            Err(error) => error,
+        },
+    };
     say(&format!("cannot run {program}: {error}"), None);
     ExitCode::from(exit::ENVIRONMENT)
+}
+
+/// Runs the launcher as a child and waits for its end. Signals to this process are passed on to it; those of a key go to
+/// both anyway.
+fn wait_for(mut command: Command) -> io::Result<ExitStatus> {
+    const PASSED_ON: [i32; 6] =
+        [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
+    let this = std::process::id();
+    // SAFETY: plain calls on sets of this function's; the first one makes the new one.
+    let (set, before) = unsafe {
+        let (mut set, mut before) = std::mem::zeroed::<(libc::sigset_t, libc::sigset_t)>();
+        libc::sigemptyset(&mut set);
+        for signal in PASSED_ON.iter().chain([&libc::SIGCHLD]) {
+            libc::sigaddset(&mut set, *signal);
+        }
+        libc::sigprocmask(libc::SIG_BLOCK, &set, &mut before);
+        (set, before)
+    };
+    // SAFETY: what is called there is async-signal-safe.
+    unsafe { command.pre_exec(move || sys::end_with(this)) };
+    let mut child = command.spawn()?;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            // SAFETY: the mask is the one from before.
+            unsafe { libc::sigprocmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
+            return Ok(status);
+        }
+        // SAFETY: the signal is written to our variable; the child is not waited for yet, so its number is its own.
+        unsafe {
+            let mut info = std::mem::zeroed::<libc::siginfo_t>();
+            let signal = libc::sigwaitinfo(&set, &mut info);
+            if PASSED_ON.contains(&signal) && info.si_code != libc::SI_KERNEL {
+                libc::kill(child.id() as i32, signal);
+            }
+        }
+    }
 }
 
 /// The options by which a library of ours stands before the other one, in words; that takes the standard ABI.

@@ -82,10 +82,4 @@ impl Profile {
             say(&format!("the profile lies in {}", self.folder.display()), Some(&hint));
         }
     }
-
-    /// Says where the profile of a job will be that another launcher runs.
-    pub fn announce(&self) {
-        let folder = self.folder.display();
-        say(&format!("when the job has ended, `limosa profile {folder}` shows its profile"), None);
-    }
 }
