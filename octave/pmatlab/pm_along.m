@@ -4,12 +4,13 @@
 ## first cells of the map of X. If it has one element only, it is a plain number, which all ranks get.
 ## Collective; results are joined in the order of the cells, so that a run gives the same bits as the one before.
 function Y = pm_along (X, d, f, join)
+  X = pm_complete (X);
   d = pm_dimension (X, d);
   Y = pm_first_cells (X, d);
-  partial = [];
   own = pm_own (X, d);
-  if (! isempty (own) || any (X.shape == 0))
-    partial = f (own, d);
+  partial = f (own, d);  # without elements: of use for its class
+  if (isempty (own) && all (X.shape > 0))
+    partial = partial(zeros (0, 0));
   endif
   for other = pm_collect (X, d, partial)
     if (! isempty (other{1}))

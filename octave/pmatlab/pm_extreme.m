@@ -1,5 +1,6 @@
 ## [Y, places] = pm_extreme (X, d, f, better): the largest or smallest element of each line, and its (first) index.
 function [Y, places] = pm_extreme (X, d, f, better)
+  X = pm_complete (X);
   d = pm_dimension (X, d);
   Y = pm_first_cells (X, d);
   best = {};
@@ -17,7 +18,7 @@ function [Y, places] = pm_extreme (X, d, f, better)
       best{2}(take) = at(take);
     endif
   endfor
-  best(end+1:2) = {[]};
+  best(end+1:2) = {own(zeros (0, 0)), []}(numel (best)+1:2);
   places = pm_reduced (Y, best{2});
   Y = pm_reduced (Y, best{1});
 endfunction

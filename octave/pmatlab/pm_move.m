@@ -1,5 +1,6 @@
 ## Y = pm_move (X, m): the array with another map. Collective over all ranks, if the maps differ.
 function Y = pm_move (X, m)
+  X = pm_complete (X);
   if (eq (X.map, m))
     Y = X;
     return;

@@ -10,8 +10,10 @@ function Y = pm_reduced (Y, part)
     endif
   elseif (mine)
     if (isempty (part))
-      part = zeros (pm_local_size (Y.shape, Y.map, Pid ()));
+      part = repmat (cast (0, class (part)), pm_local_size (Y.shape, Y.map, Pid ()));
     endif
     Y.part = part;
+  else
+    Y.part = part(zeros (0, 0));
   endif
 endfunction

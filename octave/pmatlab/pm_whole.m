@@ -1,6 +1,7 @@
 ## Y = pm_whole (X, d, name, f): f (part, d) of whole lines along a dimension. If the map divides it, the elements are
 ## moved to a map that does not, with a warning, and the result back. f may change the length of the lines.
 function Y = pm_whole (X, d, name, f)
+  X = pm_complete (X);
   d = pm_dimension (X, d);
   m = X.map;
   whole = pm_undivided (m, d);
@@ -11,10 +12,10 @@ lines, and back", name, d, pm_text (cells (m)));
     whole = m;
   endif
   Y = pm_move (X, whole);
-  length = size (f (zeros ([ones(1, d-1), X.shape(d), 1]), d), d);
-  Y.shape(d) = length;
+  line = f (cast (zeros ([ones(1, d-1), X.shape(d), 1]), class (X.part)), d);
+  Y.shape(d) = size (line, d);
   if (isempty (Y.part))
-    Y.part = zeros (pm_local_size (Y.shape, whole, Pid ()));
+    Y.part = cast (zeros (pm_local_size (Y.shape, whole, Pid ())), class (line));
   else
     Y.part = f (Y.part, d);
   endif

@@ -2,6 +2,7 @@
 ## byte order of the machine. Classes: integers, single, double. Collective over all ranks, on a file system that all
 ## share.
 function save_dmat (X, file)
+  X = pm_complete (X);
   cls = class (X.local);
   if (X.dim != 2 || any (! strcmp ({X.map.dist_spec.dist}, "b")))
     error ("pMatlab:map", "save_dmat: the matrix must have two dimensions and blocks in both; hint: remap it");

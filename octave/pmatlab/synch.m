@@ -1,6 +1,9 @@
 ## X = synch (X): fills the overlaps: in each dimension with an overlap the first slices of a cell overwrite the copies
 ## that the cell before it stores. Collective over the ranks of the map. Without overlap X is returned as it is.
 function X = synch (X)
+  if (isa (X, "dmat"))
+    X = pm_complete (X);
+  endif
   if (! isa (X, "dmat") || ! any (overlaps (X.map)) || ! inmap (X.map, Pid ()))
     return;
   endif

@@ -9,6 +9,7 @@
 //   value = __pmatlab_bcast__ (value, root)
 //   array = __pmatlab_reduce__ (array, operation)                            "+", "min" or "max"; on all ranks
 //   numbers = __pmatlab_uniform__ (seed, places)             random numbers in [0, 1) by their places in the stream
+//   __pmatlab_conditions__ ()                                makes `if X` of a distributed array call pm_true
 //   __pmatlab_write__ (file, matrix, row, column, rows)      writes it where it belongs in a file of `rows` rows
 //
 // A layout is a matrix with a column for each dimension: its length, the cells along it, the block, the overlap (see
@@ -17,8 +18,10 @@
 
 #include <octave/Cell.h>
 #include <octave/oct.h>
+#include <octave/ov-classdef.h>
 #include <octave/ov-cx-mat.h>
 #include <octave/ov-flt-cx-mat.h>
+#include <octave/parse.h>
 
 #include <cerrno>
 #include <cstring>
@@ -26,6 +29,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <vector>
 
@@ -445,7 +449,52 @@ void write_part(const std::string &name, const Dense &part, Index row, Index col
     if (problem != 0)
         fail("file", "save_dmat: writing to %s failed: %s", name.c_str(), std::strerror(problem));
 }
+
+// --- conditions ------------------------------------------------------------------------------------------------------
+// Octave takes every object of a class as false in `if`, `while`, `until`, `&&` and `||`, and calls no method of the
+// class. So the virtual function that decides is replaced for objects of classdef classes. This module stays loaded.
+
+using IsTrue = bool (*)(const octave_base_value *);
+IsTrue is_true_of_octave = nullptr;
+
+bool is_true(const octave_base_value *value)
+{
+    if (value->class_name() != "dmat")
+        return is_true_of_octave(value);
+    octave_value X(const_cast<octave_base_value *>(value), true);
+    return octave::feval("pm_true", ovl(X), 1)(0).bool_value();
+}
+
+void replace_condition()
+{
+    if (is_true_of_octave)
+        return;
+    // A pointer to a virtual member function has the offset in the table of virtual functions; one of its two lowest
+    // bits, in the first or in the second word, says that it is virtual (Itanium C++ ABI; the second word on ARM).
+    bool (octave_classdef::*member)() const = &octave_classdef::is_true;
+    std::ptrdiff_t words[2];
+    static_assert(sizeof member == sizeof words, "the pointer to a member function has two words");
+    std::memcpy(words, &member, sizeof words);
+    const octave_classdef object;
+    char *table;
+    std::memcpy(&table, static_cast<const void *>(&object), sizeof table); // an object begins with its table's address
+    char *entry = table + (words[0] & ~std::ptrdiff_t(1));
+    const std::uintptr_t page = sysconf(_SC_PAGESIZE), begin = std::uintptr_t(entry) / page * page;
+    const std::size_t length = std::uintptr_t(entry) + sizeof(IsTrue) - begin;
+    if (!((words[0] | words[1]) & 1) || mprotect(reinterpret_cast<void *>(begin), length, PROT_READ | PROT_WRITE) != 0)
+        fail("other", "pMatlab: conditions of distributed arrays cannot be evaluated on this machine: %s",
+             std::strerror(errno));
+    std::memcpy(&is_true_of_octave, entry, sizeof is_true_of_octave);
+    const IsTrue replacement = is_true;
+    std::memcpy(entry, &replacement, sizeof replacement);
+}
 } // namespace
+
+DEFUN_DLD(__pmatlab_conditions__, , , "Conditions of distributed arrays: see octave/src/pmatlab.cc.")
+{
+    replace_condition();
+    return octave_value_list();
+}
 
 DEFUN_DLD(__pmatlab_ranks__, args, , "Begin with the ranks of a communicator: see octave/src/pmatlab.cc.")
 {

@@ -28,6 +28,14 @@ def test_arrays_do_what_ordinary_arrays_do(octave, n):
     assert outcome.out.count("Z =") == 1  # shown once
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_functions_and_statements_give_what_ordinary_arrays_give_or_an_error(octave, n):
+    outcome = octave.run(PROGRAMS / "oracle.m", n=n, paths=PATHS, limit=300)
+    wrong = [line for line in outcome.out.splitlines() if line.startswith("WRONG")]
+    assert not wrong, outcome.out
+    assert "oracle: all compared" in outcome.out
+
+
 @pytest.mark.parametrize("n", [1, 3])
 def test_uniform_numbers_are_those_of_python(octave, n):
     outcome = octave.code(

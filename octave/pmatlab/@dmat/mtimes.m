@@ -6,6 +6,11 @@ function Z = mtimes (X, Y)
     Z = times (X, Y);
     return;
   endif
+  if (isa (X, "dmat"))
+    X = pm_complete (X);
+  else
+    Y = pm_complete (Y);
+  endif
   if (ndims (X) != 2 || ndims (Y) != 2 || size (X, 2) != size (Y, 1))
     error ("pMatlab:shape", "X * Y: the sizes %s and %s do not fit", pm_text (size (X)), pm_text (size (Y)));
   endif

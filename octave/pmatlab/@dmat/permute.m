@@ -1,5 +1,6 @@
 ## Y = permute (X, order): the map is permuted, too; no element is moved.
 function Y = permute (X, order)
+  X = pm_complete (X);
   m = X.map;
   if (! isequal (sort (order(:)'), 1:m.dim))
     error ("pMatlab:shape", "permute: %s is no order of %d dimensions", pm_text (order), m.dim);

@@ -4,8 +4,11 @@
 ## distributed one. If that has another map, all ranks exchange elements: the assignment is collective.
 ## X(i,j) = D: each rank stores the elements that it has. D is a number, or has the size of the range, or that of the
 ## elements of the range that the rank stores.
-## X(i,j) = B with a distributed B: nothing is moved; the local parts of B fit.
-## X(mask) = D: mask is a distributed array of logical values with the size and map of X, D a number.
+## X(i,j) = B with a distributed B of the size of the range: elements go from the ranks that have them to those that
+## store them in X. All ranks call it, unless each has already what it stores, as in X(i,:) = Y(i,:) with one map.
+## X(mask) = D: mask is a distributed array of logical values with the size of X. X(k) = D with one list of indices, or
+## an array D, collects the array.
+## The array does not grow or shrink.
 function X = subsasgn (X, s, value)
   if (strcmp (s(1).type, "."))
     if (! any (strcmp (s(1).subs, {"local", "part"})))

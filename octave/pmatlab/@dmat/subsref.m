@@ -1,8 +1,9 @@
 ## X(...), X.local and the other fields.
 ##
-## X(:,:) is X. With numbers, and ranges in dimensions that the map does not divide, X(i,:) has its elements where they
-## are: on the cells of the map that own index i. A range of a divided dimension gives, with a warning, an array that
-## is of use only for its local parts: each rank has those of the elements that it stores. No element is moved.
+## X(i,j) has its elements where they are: X(i,:) on the cells of the map that own index i; of a range of a divided
+## dimension each rank has, in X(i1:i2,:).local, those elements that it stores. No element is moved. An operation on
+## such a range moves the elements to where the map has them in an array of this size, unless both operands have the
+## same range: then it is collective. X(:), X(k) with a list, and X(mask) move elements: they are collective, too.
 function varargout = subsref (X, s)
   switch (s(1).type)
     case "."
@@ -11,6 +12,8 @@ function varargout = subsref (X, s)
           value = X.part;
         case "map"
           value = X.map;
+        case "chosen"
+          value = X.chosen;
         case {"size", "shape"}
           value = X.shape;
         case "dim"

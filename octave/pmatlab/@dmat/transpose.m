@@ -1,5 +1,6 @@
 ## Y = X.': the result has the map of X, so elements are moved. Collective.
 function Y = transpose (X)
+  X = pm_complete (X);
   if (numel (X.shape) != 2)
     error ("pMatlab:shape", "transpose: an array of 2 dimensions has a transpose; this one has %d", numel (X.shape));
   endif

@@ -1,0 +1,12 @@
+## r = isequal (X, Y, ...): whether all arrays have the same size and equal elements, whatever their maps. Collective;
+## all ranks get the same answer.
+function r = isequal (X, varargin)
+  r = true;
+  for k = 1:numel (varargin)
+    Y = varargin{k};
+    r = r && (isnumeric (Y) || islogical (Y) || ischar (Y)) && ndims (X) == ndims (Y) && all (size (X) == size (Y));
+    if (r)
+      r = ! pm_agree (any (pm_own (pm_complete (ne (X, Y)))(:)));
+    endif
+  endfor
+endfunction

@@ -1,0 +1,4 @@
+## r = pm_true (X): the value of `if X`: X has elements, and none of them is zero. Collective; all ranks get it.
+function r = pm_true (X)
+  r = ! isempty (X) && ! pm_agree (! all (pm_own (X)(:)));
+endfunction
