@@ -1,20 +1,22 @@
 ## -*- texinfo -*-
 ## @deftypefn  {} {@var{results} =} limosa_map (@var{f}, @var{items})
-## @deftypefnx {} {@var{results} =} limosa_map (@var{f}, @var{items}, @var{comm})
+## @deftypefnx {} {@var{results} =} limosa_map (@var{f}, @var{items}, @var{more_items}, @dots{})
+## @deftypefnx {} {@var{results} =} limosa_map (@dots{}, @var{comm})
 ## Call the function @var{f} for each element of the cell or array @var{items}, and return a cell of the results, of the
-## same size, on every rank.
+## same size, on every rank. With more cells or arrays of that many elements, @var{f} gets one element of each.
 ##
 ## All ranks call @code{limosa_map} with the same arguments. Whoever is done with one item takes the next, so items may
 ## take different times. If @var{f} fails for some item, all ranks get the error of the first such item.
 ##
 ## @example
 ## areas = limosa_map (@@(r) pi * r ^ 2, 1:100);
+## sums = limosa_map (@@plus, 1:3, 4:6);                   # @{5, 7, 9@}
 ## lengths = limosa_map (@@numel, @{"a", "bcd", ""@});   # @{1, 3, 0@}
 ## @end example
 ## @seealso{limosa_run, limosa_allgather}
 ## @end deftypefn
 
-function results = limosa_map (f, items, comm = [])
+function results = limosa_map (f, items, varargin)
   if (nargin < 2)
     print_usage ();
   endif
@@ -24,15 +26,25 @@ function results = limosa_map (f, items, comm = [])
   if (! is_function_handle (f))
     error ("limosa:arg", "limosa_map: the first argument must be a function or its name");
   endif
-  if (! iscell (items))
-    items = num2cell (items);
+  comm = [];
+  if (! isempty (varargin) && (isempty (varargin{end}) || (isa (varargin{end}, "int32") && isscalar (varargin{end}))))
+    comm = varargin{end};
+    varargin(end) = [];
+  endif
+  lists = [{items}, varargin];
+  is_array = ! cellfun (@iscell, lists);
+  lists(is_array) = cellfun (@num2cell, lists(is_array), "UniformOutput", false);
+  if (any (cellfun (@numel, lists) != numel (items)))
+    error ("limosa:count", "limosa_map: the lists of items have %s elements; they must have the same number", ...
+           strjoin (cellfun (@(list) num2str (numel (list)), lists, "UniformOutput", false), ", "));
   endif
   done = {};
   __limosa_counter__ ("start", comm);
   unwind_protect
     while ((k = __limosa_counter__ ("next", comm)) <= numel (items))
       try
-        done(end + 1, :) = {k, f(items{k}), []};
+        picked = cellfun (@(list) list(k), lists);
+        done(end + 1, :) = {k, f(picked{:}), []};
       catch problem
         done(end + 1, :) = {k, [], struct("message", problem.message, "identifier", problem.identifier)};
       end_try_catch

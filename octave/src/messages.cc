@@ -135,13 +135,16 @@ DEFUN_DLD(limosa_irecv, args, , R"(-*- texinfo -*-
 @deftypefn {} {@var{request} =} limosa_irecv (@var{source}, @var{tag}, @var{comm})
 Begin to receive as @code{limosa_recv} does, and return a request at once. @code{limosa_wait} gives the value.
 
+The message moves while this rank is in one of the functions of this package. If the last variable that holds the
+request is cleared, the request is withdrawn, as by @code{limosa_cancel}; a request in an array stays.
+
 @example
 other = mod (limosa_rank () + 1, limosa_size ());
 request = limosa_irecv ();
 limosa_send (@{"from", limosa_rank()@}, other);
 x = limosa_wait (request);
 @end example
-@seealso{limosa_wait, limosa_test, limosa_waitall, limosa_isend}
+@seealso{limosa_wait, limosa_test, limosa_waitall, limosa_cancel, limosa_isend}
 @end deftypefn)")
 {
     count_arguments(args, 0, 3, "request = limosa_irecv (source, tag, comm)");

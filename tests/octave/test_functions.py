@@ -17,6 +17,9 @@ def test_map_gives_all_results_to_all(octave):
         check (isequal (limosa_map (@(x) x ^ 2, 1:20), num2cell ((1:20) .^ 2)));
         check (isequal (limosa_map ("numel", {"a", "bcd"; "", {}}), {1, 3; 0, 0}));
         check (isequal (size (limosa_map (@numel, {})), [0 0]));
+        check (isequal (limosa_map (@(a, b, c) [a b c], {1, 2}, 3:4, {5; 6}), {[1 3 5], [2 4 6]}));
+        try limosa_map (@plus, 1:3, 1:2); message = ""; catch problem, message = problem.message; end
+        check (any (strfind (message, "lists of items have 3, 2 elements")));
         who = limosa_map (@(x) limosa_rank (), 1:50);
         check (all (ismember ([who{:}], 0:2)));
         try

@@ -220,22 +220,21 @@ fn app_in(section: &Options, all: &[Options], first: Option<&OsStr>) -> Result<A
         let hint = format!("make it executable with `chmod +x {}`, or name its interpreter", program.display());
         return unusable(format!("{} is not executable", program.display()), hint);
     }
-    if let Some(python) = python::find().filter(|_| is_octave(&program)) {
-        let words = ["-m".into(), "limosa._octave".into(), "--program".into(), program.into_os_string()];
-        let args = words.into_iter().chain(args.iter().cloned()).collect();
-        let wdir = section.wdir.clone();
-        return Ok(App { name: python.clone().into_os_string(), program: python, args, env, clear_env, wdir });
-    }
-    Ok(App { program, name, args: args.to_vec(), env, clear_env, wdir: section.wdir.clone() })
+    Ok(octave_program(App { program, name, args: args.to_vec(), env, clear_env, wdir: section.wdir.clone() }))
 }
 
-/// True for Octave itself, with or without its version: `limosa._octave` lets it find Limosa's functions.
-fn is_octave(program: &Path) -> bool {
-    let name = program.file_name().unwrap_or_default().to_string_lossy();
+/// A program: if it is Octave, with or without its version, `limosa._octave` lets it find Limosa's functions.
+fn octave_program(app: App) -> App {
+    let name = app.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let rest = name.strip_prefix("octave-cli").or_else(|| name.strip_prefix("octave"));
-    rest.is_some_and(|rest| {
-        rest.strip_prefix('-').unwrap_or(rest).bytes().all(|byte| byte == b'.' || byte.is_ascii_digit())
-    })
+    let is_version =
+        |rest: &str| rest.trim_start_matches('-').bytes().all(|byte| byte == b'.' || byte.is_ascii_digit());
+    let Some(python) = python::find().filter(|_| rest.is_some_and(is_version)) else {
+        return app;
+    };
+    let words = ["-m".into(), "limosa._octave".into(), "--program".into(), app.program.into_os_string()];
+    let args = words.into_iter().chain(app.args).collect();
+    App { name: python.clone().into_os_string(), program: python, args, ..app }
 }
 
 /// An Octave script, which `limosa._octave` starts: it knows where the Octave package is, and compiles it once.
