@@ -55,8 +55,8 @@ final class Layout {
         boolean isReadOnly = buffer instanceof MemorySegment segment && segment.isReadOnly()
                 || buffer instanceof Buffer elements && elements.isReadOnly();
         if (isReadOnly) {
-            throw Errors.buffer(function + ": the buffer is read-only, but the call writes into it; pass one that can be "
-                    + "written");
+            throw Errors.buffer(function + ": the buffer is read-only, but the call writes into it; pass one that "
+                    + "can be written");
         }
     }
 
