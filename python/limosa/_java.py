@@ -92,7 +92,10 @@ def command(arguments: list[str], java: Path | None = None) -> list[str]:
     """
     given = java is not None
     java = java or find()
+    threads = "JAVA_LIMOSA_THREADS" in os.environ
     if given and (version := version_of(java)) < OLDEST:
+        if threads:
+            raise JavaError(f"{java} is version {version}; ranks that are threads need {OLDEST} or newer")
         # It may have nothing to do with message passing.
         if os.environ.get("LIMOSA_RANK", "0") == "0":
             _say(f"{java} is version {version}; programs that pass messages need {OLDEST} or newer")
@@ -101,6 +104,11 @@ def command(arguments: list[str], java: Path | None = None) -> list[str]:
     if rest[:1] == ["-jar"]:
         del rest[0]
     if not rest or rest[0].startswith("-"):
+        if threads:
+            raise JavaError(
+                "ranks that are threads need a class, a source file or an archive behind the options of java; "
+                "modules and other starts are for ranks that are processes, without --threads"
+            )
         return [str(java), *_MACHINE, *arguments]
     program = rest.pop(0)
     paths = paths if paths is not None else os.environ.get("CLASSPATH", "" if given else ".")

@@ -1,5 +1,7 @@
 """Ranks that are threads of one Java machine: static fields of their own, and what goes wrong in one of them."""
 
+import pytest
+
 
 def threads(java, text, **options):
     return java.body(text, options=["--threads"], **options)
@@ -177,6 +179,35 @@ def test_options_that_do_not_fit(java):
     file = java.write("class Main { void main() {} }")
     outcome = java.run(file, options=["--threads", "-host", "localhost"], succeeds=False)
     assert "--threads needs no hosts" in outcome.err
+
+
+@pytest.mark.parametrize("machines", [[], ["--per-jvm", "1"]])
+def test_lines_are_tagged_with_the_ranks_that_have_written_them(java, machines):
+    outcome = java.body(
+        """
+        System.out.print("from ");
+        System.out.println(rank);
+        Thread.startVirtualThread(() -> System.err.println("error of\\n" + rank)).join();
+        world.Barrier();
+        System.out.print("end");
+        """,
+        options=["--threads", *machines, "-l"],
+    )
+    assert sorted(outcome.out.splitlines()) == ["[0] end", "[0] from 0", "[1] end", "[1] from 1"]
+    assert sorted(outcome.err.splitlines()) == ["[0] 0", "[0] error of", "[1] 1", "[1] error of"]
+
+
+def test_programs_and_options_that_need_processes_are_refused(java, jdk):
+    file = java.write("class Main { void main() { System.out.println(1); } }")
+    for words, problem in {
+        ("--check", file): "--check does not work with --threads",
+        ("--profile", file): "--profile does not work with --threads",
+        ("echo", "1"): "--threads is for Java programs, but echo is none",
+        (jdk.with_name("java"), "-version"): "ranks that are threads need a class",
+    }.items():
+        outcome = java.run(*words, options=["--threads"], succeeds=False)
+        assert outcome.code != 0 and outcome.out == "", outcome.text
+        assert problem in outcome.err
 
 
 def test_objects_of_shared_classes_are_handed_over_and_others_copied(java):

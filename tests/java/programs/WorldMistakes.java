@@ -1,3 +1,5 @@
+import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.io.Serializable;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -5,6 +7,9 @@ import java.lang.foreign.ValueLayout;
 import java.lang.reflect.Modifier;
 import java.nio.ByteBuffer;
 import java.nio.IntBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
@@ -175,6 +180,22 @@ public class WorldMistakes {
         Check.same("next", world.sendReceive("next", right, String.class, left), "the next message");
     }
 
+    /** A segment may be longer than an array; its pages are not there. */
+    static void large() throws IOException {
+        Path file = Files.createTempFile("limosa-sparse", "");
+        long bytes = (1L << 31) + 10;
+        try (RandomAccessFile opened = new RandomAccessFile(file.toFile(), "rw"); Arena arena = Arena.ofShared()) {
+            opened.setLength(bytes);
+            MemorySegment sparse = opened.getChannel().map(FileChannel.MapMode.READ_ONLY, 0, bytes, arena);
+            CompletableFuture<Void> sent = world.sendAsync(sparse, right);
+            Check.throwsA(TruncationException.class, () -> world.receiveInto(new byte[16], left));
+            sent.join();
+            Check.throwsA(CountException.class, () -> world.scatterInto(sparse, new byte[1], world.rank()), "" + bytes);
+        } finally {
+            Files.delete(file);
+        }
+    }
+
     /** There is one exception for each error class of the table. */
     static void classes() throws ReflectiveOperationException {
         Set<Integer> known = new HashSet<>();
@@ -205,6 +226,7 @@ public class WorldMistakes {
             reductions();
             grids();
             mismatches();
+            large();
             classes();
             Check.end(world);
         });

@@ -118,7 +118,8 @@ fn settings_of(sections: &[options::Options], of_ranks: Config) -> Settings {
     let (config, _) = limosa_job::config::parse(std::env::vars_os());
     let bind_to = sections.iter().find_map(|s| s.bind_to).unwrap_or(BindTo::None);
     Settings {
-        tag_output: config.tag_output || sections.iter().any(|s| s.tag_output),
+        // Of ranks that are threads, only Java knows which of them writes.
+        tag_output: (config.tag_output || sections.iter().any(|s| s.tag_output)) && !sections.iter().any(|s| s.threads),
         on_hang: sections.iter().find_map(|s| s.on_hang).map_or(config.on_hang, OnHang::from),
         hang_after: config.hang_after,
         hang_grace: config.hang_grace,

@@ -12,6 +12,7 @@ use limosa_job::config;
 use limosa_job::control::Program;
 use rustix::fs::Access;
 
+use super::binding::BindTo;
 use super::hosts::{self, Placement};
 use super::options::{self, Options, Stdin, pairs};
 use crate::python;
@@ -120,6 +121,20 @@ fn threaded(sections: &[Options]) -> Result<Options> {
     if section.host.is_some() || section.hostfile.is_some() || options::library(sections).is_some() {
         return unusable("--threads needs no hosts and no other MPI library: all ranks are in one process", None);
     }
+    if !is_java(section) {
+        let hint = "give a source file, an archive, a class with -cp, or the command `java`; for other programs leave out \
+                    --threads";
+        return unusable(
+            format!("--threads is for Java programs, but {} is none", section.command[0].display()),
+            hint.to_owned(),
+        );
+    }
+    if let Some(option) = of_processes(section) {
+        return unusable(
+            format!("{option} does not work with --threads: Java carries the messages of ranks in one process"),
+            format!("leave out {option}, or --threads: the ranks are processes then"),
+        );
+    }
     let processors = std::thread::available_parallelism().map_or(1, |number| number.get() as u32);
     let mut one = section.clone();
     one.threads = false;
@@ -128,11 +143,31 @@ fn threaded(sections: &[Options]) -> Result<Options> {
     if let Some(number) = section.per_jvm {
         one.export.push(format!("JAVA_LIMOSA_PER_JVM={number}").into());
     }
+    if section.tag_output {
+        one.export.push("LIMOSA_TAG_OUTPUT=1".into());
+    }
     // Only Java sees what its threads wait for.
     if let Some(what) = section.on_hang {
         one.export.push(format!("LIMOSA_ON_HANG={}", what.word()).into());
     }
     Ok(one)
+}
+
+/// An option that is for ranks that are processes.
+fn of_processes(section: &Options) -> Option<&'static str> {
+    let given = [
+        ("--check", section.check),
+        ("--profile", section.profile.is_some()),
+        ("--tuned", section.tuned.is_some()),
+        ("--output-filename", section.output_filename.is_some()),
+        ("--universe-size", section.universe_size.is_some()),
+        ("--stdin", !matches!(section.stdin, Stdin::Rank(0) | Stdin::None)),
+        ("--bind-to", section.bind_to.is_some_and(|what| what != BindTo::None)),
+        ("--device", section.device.is_some()),
+        ("--keep-messages", section.keep_messages),
+        ("--show-map", section.show_map),
+    ];
+    given.into_iter().find(|(_, is_given)| *is_given).map(|(option, _)| option)
 }
 
 /// The program of a spawn, by a rank that runs `spawner` in `folder`, and the hosts that may run it.
@@ -251,14 +286,24 @@ fn octave_script(script: &Path, args: &[OsString], path: &OsStr, bare: App) -> R
     Ok(App { name: python.clone().into_os_string(), program: python, args, ..bare })
 }
 
+/// Whether the program is a Java program.
+fn is_java(section: &Options) -> bool {
+    let name = &section.command[0];
+    let is_command = Path::new(name).file_name() == Some(OsStr::new("java"));
+    !section.module && (is_command || is_java_file(name) || section.class_path.is_some())
+}
+
+fn is_java_file(name: &OsStr) -> bool {
+    Path::new(name).extension().is_some_and(|known| known == "java" || known == "jar")
+}
+
 /// What `limosa._java` is told of a Java program: a source file, an archive, a class, or the words of the command `java`.
 /// None if the program is no Java program.
 fn java_words(section: &Options, path: &OsStr) -> Result<Option<Vec<OsString>>> {
     let (name, args) = (&section.command[0], &section.command[1..]);
-    let given = Path::new(name);
-    let is_file = given.extension().is_some_and(|known| known == "java" || known == "jar");
-    let is_command = given.file_name() == Some(OsStr::new("java"));
-    if !is_file && !is_command && section.class_path.is_none() {
+    let is_command = Path::new(name).file_name() == Some(OsStr::new("java"));
+    let is_file = is_java_file(name);
+    if !is_java(section) {
         return Ok(None);
     }
     let mut words: Vec<OsString> = section.class_path.iter().flat_map(|paths| ["-cp".into(), paths.clone()]).collect();
@@ -446,10 +491,36 @@ mod tests {
 
     #[test]
     fn ranks_that_are_threads_are_one_process_that_is_told_what_to_do_about_hangs() {
-        let plan = plan_of(&["--threads", "--on-hang=off", "-n", "3", "true"]).unwrap();
+        let plan = plan_of(&["--threads", "--on-hang=off", "-l", "-n", "3", "-cp", ".", "Main"]).unwrap();
         assert_eq!(plan.ranks, [0]);
         let value = |name: &str| plan.apps[0].env.iter().find(|(n, _)| n == name).map(|(_, v)| v.to_str().unwrap());
         assert_eq!((value("JAVA_LIMOSA_THREADS"), value("LIMOSA_ON_HANG")), (Some("3"), Some("off")));
+        assert_eq!(value("LIMOSA_TAG_OUTPUT"), Some("1"));
+    }
+
+    #[test]
+    fn what_does_not_work_with_threads_is_refused() {
+        let says = |words: &[&str], part: &str| {
+            let error = plan_of(&[&["--threads", "-n", "3"], words].concat()).unwrap_err();
+            assert!(error.what.contains(part), "{error:?}");
+        };
+        says(&["true"], "--threads is for Java programs, but true is none");
+        says(&["-m", "java"], "--threads is for Java programs, but java is none");
+        for option in [
+            "--check",
+            "--profile",
+            "--tuned",
+            "--output-filename=out",
+            "--universe-size=4",
+            "--stdin=all",
+            "--bind-to=core",
+            "--device=shm",
+            "--keep-messages",
+            "--show-map",
+        ] {
+            let name = option.split('=').next().unwrap();
+            says(&[option, "Main.java"], &format!("{name} does not work with --threads"));
+        }
     }
 
     #[test]

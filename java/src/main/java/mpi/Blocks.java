@@ -33,9 +33,9 @@ final class Blocks {
             if (items[i] < 0) {
                 throw Errors.count(function + ": the count of rank " + i + " is " + items[i]);
             }
-            counts[i] = items[i] * type.size();
-            displacements[i] = direct ? places[i] * type.size() : total;
-            total += counts[i];
+            counts[i] = Math.multiplyExact(items[i], type.size());
+            displacements[i] = direct ? Math.multiplyExact(places[i], type.size()) : total;
+            total = direct ? 0 : Math.addExact(total, counts[i]);
             if (buffer != null) {
                 Layout.checkRoom(function, buffer, offset + places[i] * type.extent(), items[i], type);
             }

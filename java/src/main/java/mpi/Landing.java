@@ -28,7 +28,7 @@ final class Landing {
         if (buffer == null || type.base == null) {
             return new Landing(null, null, 0, type, true);
         }
-        int length = Layout.length(buffer, type.base);
+        long length = Layout.length(buffer, type.base);
         if (offset > length) {
             throw Errors.buffer(function + ": the offset is " + offset + ", but the buffer has " + length
                     + " elements");

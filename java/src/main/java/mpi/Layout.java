@@ -20,11 +20,11 @@ final class Layout {
     }
 
     /** The length of a buffer in elements of a type. */
-    static int length(Object buffer, Type type) {
+    static long length(Object buffer, Type type) {
         if (buffer.getClass().isArray()) {
             return Array.getLength(buffer);
         }
-        return (int) Math.min(Integer.MAX_VALUE, memory(buffer).byteSize() / type.bytes);
+        return memory(buffer).byteSize() / type.bytes;
     }
 
     /** Checks that a buffer holds such elements, and where they are to be. */
@@ -55,8 +55,8 @@ final class Layout {
         boolean isReadOnly = buffer instanceof MemorySegment segment && segment.isReadOnly()
                 || buffer instanceof Buffer elements && elements.isReadOnly();
         if (isReadOnly) {
-            throw Errors.buffer(function + ": the buffer is read-only, but the call writes into it; pass one that can be "
-                    + "written");
+            throw Errors.buffer(function + ": the buffer is read-only, but the call writes into it; pass one that "
+                    + "can be written");
         }
     }
 
@@ -83,7 +83,7 @@ final class Layout {
         if (count == 0 || type.size() == 0) {
             return;
         }
-        int length = type.isObject ? ((Object[]) buffer).length : length(buffer, type.base);
+        long length = type.isObject ? ((Object[]) buffer).length : length(buffer, type.base);
         long shift = (long) (count - 1) * type.extent();
         long first = Long.MAX_VALUE;
         long last = Long.MIN_VALUE;

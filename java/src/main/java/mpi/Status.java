@@ -29,9 +29,14 @@ public class Status {
         bytes = envelope.bytes();
         cancelled = envelope.cancelled();
         if (type != null && type.base != null) {
-            numEls = (int) (bytes / type.base.bytes);
-            count = type.size() == 0 ? 0 : numEls / type.size();
+            long elements = bytes / type.base.bytes;
+            numEls = orUndefined(elements);
+            count = type.size() == 0 ? 0 : orUndefined(elements / type.size());
         }
+    }
+
+    private static int orUndefined(long number) {
+        return number > Integer.MAX_VALUE ? MPI.UNDEFINED : (int) number;
     }
 
     /** The status of a message of objects. */
@@ -57,11 +62,11 @@ public class Status {
         if (datatype.isObject) {
             return objects < 0 ? MPI.UNDEFINED : objects / Math.max(1, datatype.size());
         }
-        int elements = Get_elements(datatype);
-        if (elements == MPI.UNDEFINED || datatype.size() == 0) {
-            return elements == 0 ? 0 : MPI.UNDEFINED;
+        if (datatype.base == null || datatype.size() == 0) {
+            return datatype.base == null || bytes == 0 ? 0 : MPI.UNDEFINED;
         }
-        return elements % datatype.size() == 0 ? elements / datatype.size() : MPI.UNDEFINED;
+        long each = (long) datatype.size() * datatype.base.bytes;
+        return bytes % each == 0 ? orUndefined(bytes / each) : MPI.UNDEFINED;
     }
 
     /** Elements of the message, or UNDEFINED for objects or if it does not hold whole ones. */

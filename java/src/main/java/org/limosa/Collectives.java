@@ -65,7 +65,7 @@ public abstract sealed class Collectives extends Messages permits Reductions {
     }
 
     /** The elements of each rank in a buffer for all of them. */
-    private int each(String name, Elements all) {
+    private long each(String name, Elements all) {
         if (all.count() % size != 0) {
             throw MPIException.of(Abi.MPI_ERR_COUNT,
                     name + ": " + all.count() + " elements cannot be divided among " + size + " ranks");
@@ -77,7 +77,7 @@ public abstract sealed class Collectives extends Messages permits Reductions {
     private void whole(String name, Elements all, Elements one) {
         if (each(name, all) != one.count()) {
             throw MPIException.of(Abi.MPI_ERR_COUNT, name + ": the buffer for all " + size + " ranks has " + all.count()
-                    + " elements, but it must have " + (long) size * one.count() + ", " + one.count() + " for each");
+                    + " elements, but it must have " + size * one.count() + ", " + one.count() + " for each");
         }
     }
 
@@ -99,6 +99,10 @@ public abstract sealed class Collectives extends Messages permits Reductions {
         if (next > all.count()) {
             throw MPIException.of(Abi.MPI_ERR_BUFFER,
                     name + ": the counts add up to " + next + ", but the buffer has " + all.count() + " elements");
+        }
+        if (next > Integer.MAX_VALUE) {
+            throw MPIException.of(Abi.MPI_ERR_COUNT, name + ": the counts add up to " + next + "; " + Integer.MAX_VALUE
+                    + " elements are the most with counts. Use larger elements: Slice.of(segment, JAVA_LONG)");
         }
         return places;
     }

@@ -125,13 +125,8 @@ record Elements(MemorySegment memory, Type type, boolean[] booleans, int offset)
         return Array.newInstance(type.array.getComponentType(), count);
     }
 
-    int count() {
-        long count = memory.byteSize() / type.bytes;
-        if (count > Integer.MAX_VALUE) {
-            throw MPIException.of(Abi.MPI_ERR_COUNT, "the buffer has " + count + " elements; at most "
-                    + Integer.MAX_VALUE + " go with one message");
-        }
-        return (int) count;
+    long count() {
+        return memory.byteSize() / type.bytes;
     }
 
     Elements part(int from, int length) {
@@ -141,7 +136,7 @@ record Elements(MemorySegment memory, Type type, boolean[] booleans, int offset)
 
     /** With the booleans as they are now. */
     Elements again() {
-        return booleans == null ? this : ofBooleans(booleans, offset, count());
+        return booleans == null ? this : ofBooleans(booleans, offset, (int) count());
     }
 
     /** Copies booleans that have come to their array. */

@@ -149,7 +149,6 @@ public abstract sealed class Messages permits Collectives {
             checkDest(to, tag);
             Elements elements = Elements.of(value);
             if (elements != null) {
-                elements.count();
                 if (to != Rank.NONE) {
                     now.send(elements.memory(), elements.type(), to, tag, Mode.STANDARD);
                 }
@@ -188,9 +187,6 @@ public abstract sealed class Messages permits Collectives {
             Communicator now = communicator();
             checkDest(to, tag);
             Elements elements = Elements.of(value);
-            if (elements != null) {
-                elements.count();
-            }
             byte[] bytes = elements == null ? Values.write(value) : null;
             if (to == Rank.NONE) {
                 return CompletableFuture.completedFuture(null);
@@ -272,7 +268,7 @@ public abstract sealed class Messages permits Collectives {
 
     private <T> Received<T> value(Class<T> type, Taken taken) {
         Envelope envelope = taken.envelope();
-        byte[] message = new byte[Math.toIntExact(envelope.bytes())];
+        byte[] message = new byte[length(envelope.bytes())];
         taken.receive(MemorySegment.ofArray(message));
         if (!ObjectSends.Stream.isIn(message, message.length)) {
             throw new Errors.MismatchException(where("receive") + ": elements of an array have come (" + message.length
@@ -302,22 +298,31 @@ public abstract sealed class Messages permits Collectives {
         return new Received<>(checked, envelope.source(), envelope.tag(), 1);
     }
 
+    /** The length of an array for elements that have come. */
+    private static int length(long elements) {
+        if (elements > Integer.MAX_VALUE) {
+            throw MPIException.of(Abi.MPI_ERR_COUNT, "a message of " + elements + " elements has come, which is longer "
+                    + "than an array; receive it with receiveInto into a MemorySegment");
+        }
+        return (int) elements;
+    }
+
     private <T> Received<T> array(Class<T> type, Taken taken) {
         Envelope envelope = taken.envelope();
         Type base = Elements.type(type.getComponentType());
         if (envelope.bytes() % base.bytes != 0) {
-            byte[] lost = new byte[Math.toIntExact(envelope.bytes())];
+            byte[] lost = new byte[length(envelope.bytes())];
             taken.receive(MemorySegment.ofArray(lost));
             refuseValue("receive", MemorySegment.ofArray(lost), envelope);
             throw new Errors.MismatchException(where("receive") + ": a message of " + lost.length
                     + " bytes has come, which are no whole elements of " + type.getTypeName());
         }
-        T array = type.cast(Elements.allocate(base, Math.toIntExact(envelope.bytes() / base.bytes)));
+        T array = type.cast(Elements.allocate(base, length(envelope.bytes() / base.bytes)));
         Elements elements = Elements.of(array);
         taken.receive(elements.memory(), base);
         refuseValue("receive", elements.memory(), envelope);
         elements.finish();
-        return new Received<>(array, envelope.source(), envelope.tag(), elements.count());
+        return new Received<>(array, envelope.source(), envelope.tag(), (int) elements.count());
     }
 
     /** What has come must be elements, not an object. */
@@ -375,8 +380,8 @@ public abstract sealed class Messages permits Collectives {
     private <B> Received<B> arrived(String name, B buffer, Elements elements, Envelope envelope) {
         refuseValue(name, elements.memory(), envelope);
         elements.finish(envelope.bytes());
-        return new Received<>(
-                buffer, envelope.source(), envelope.tag(), (int) (envelope.bytes() / elements.type().bytes));
+        long count = envelope.bytes() / elements.type().bytes;
+        return new Received<>(buffer, envelope.source(), envelope.tag(), (int) Math.min(count, Integer.MAX_VALUE));
     }
 
     /** Starts to receive from any rank. See {@link #receiveIntoAsync(Object, int, int)}. */
@@ -581,7 +586,6 @@ public abstract sealed class Messages permits Collectives {
                 result(sent);
                 return received;
             }
-            in.count();
             Envelope envelope = communicator().exchange(
                     in.memory(), in.type(), to, tag, out.memory(), out.type(), source, tag);
             return arrived("sendReceiveInto", buffer, out, envelope);

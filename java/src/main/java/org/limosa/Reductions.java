@@ -33,6 +33,10 @@ public abstract sealed class Reductions extends Collectives permits Comm {
         Reduction known = operation.reduction(in.type());
         MemorySegment result = out == null ? null : out.memory();
         if (known == null) {
+            if (in.memory().byteSize() > Integer.MAX_VALUE) {
+                throw MPIException.of(Abi.MPI_ERR_COUNT, "an operation of the program combines up to "
+                        + Integer.MAX_VALUE + " bytes, but there are " + in.memory().byteSize());
+            }
             byte[] mine = in.memory().toArray(ValueLayout.JAVA_BYTE);
             byte[] found = combine(kind, mine, operation.onBytes(), root);
             if (out != null) {
@@ -137,7 +141,7 @@ public abstract sealed class Reductions extends Collectives permits Comm {
                     + " of a primitive type");
         }
         Elements in = Elements.of(array);
-        Object result = kind == Kind.REDUCE && rank != root ? null : Elements.allocate(in.type(), in.count());
+        Object result = kind == Kind.REDUCE && rank != root ? null : Elements.allocate(in.type(), (int) in.count());
         combine(kind, in, result == null ? null : Elements.of(result), operation, root);
         return (T) (result == null || array == value ? result : Array.get(result, 0));
     }

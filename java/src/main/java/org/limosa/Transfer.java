@@ -113,7 +113,7 @@ abstract class Transfer<T> extends CompletableFuture<T> {
         }
     }
 
-    /** Asks to withdraw a receive and to complete it in another way then; whether that was in time, once it is known. */
+    /** Asks to withdraw a receive and to complete it otherwise then; the future says whether that was in time. */
     private CompletableFuture<Boolean> withdraw(Runnable completion) {
         if (isDone() || !outcome.compareAndSet(null, completion)) {
             return withdrawn.thenApply(any -> false);

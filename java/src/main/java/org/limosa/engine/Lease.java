@@ -10,7 +10,8 @@ import java.util.Set;
 /**
  * Keeps arenas open while operations use their native memory: {@code Arena.close} throws an exception until the last
  * lease has ended. Java does so during a call of a native function, but has no interface for what goes on after it, so
- * this needs the option {@link #EXPORT} of Java, which the launchers of Limosa give. Without it, operations copy the memory of arenas that can be closed ({@link #canHold}).
+ * this needs the option {@link #EXPORT} of Java, which the launchers of Limosa give. Without it, operations copy the
+ * memory of arenas that can be closed ({@link #canHold}).
  */
 public final class Lease {
     /** The option of Java that makes its own leases usable. */

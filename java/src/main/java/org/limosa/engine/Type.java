@@ -1,5 +1,6 @@
 package org.limosa.engine;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /** What the elements of a message are. Booleans travel as bytes 0 and 1, objects as serialised bytes. */
@@ -13,6 +14,9 @@ public enum Type {
     FLOAT(4, float[].class),
     DOUBLE(8, double[].class),
     PACKED(1, byte[].class);
+
+    /** Some machines keep a few elements. */
+    private static final int LONGEST_ARRAY = Integer.MAX_VALUE - 8;
 
     /** Bytes of an element. */
     public final int bytes;
@@ -38,8 +42,12 @@ public enum Type {
         };
     }
 
-    /** A new array, as a segment. */
-    public MemorySegment allocate(int count) {
+    /** New elements: an array, or native memory if they are more than an array can have. */
+    public MemorySegment allocate(long elements) {
+        if (elements > LONGEST_ARRAY) {
+            return Arena.ofAuto().allocate(elements * bytes, Long.BYTES);
+        }
+        int count = (int) elements;
         return switch (this) {
             case BYTE, BOOLEAN, PACKED -> MemorySegment.ofArray(new byte[count]);
             case CHAR -> MemorySegment.ofArray(new char[count]);

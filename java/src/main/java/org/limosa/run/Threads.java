@@ -35,9 +35,13 @@ public final class Threads {
         URL[] paths = classPath();
         List<Thread> threads = new ArrayList<>();
         Map<ClassLoader, String> names = new HashMap<>();
+        Map<ClassLoader, String> tags = new HashMap<>();
         // Virtual threads are in no group, and threads of pools that all ranks share in none of a rank.
         Thread.setDefaultUncaughtExceptionHandler((thrower, thrown) -> Start.fail(
                 names.get(thrower.getContextClassLoader()), thrower, thrown, FAILED));
+        if ("1".equals(System.getenv(Tags.WANTED))) {
+            Tags.install(() -> tags.get(Thread.currentThread().getContextClassLoader()));
+        }
         for (int rank = job.first(); rank < job.first() + ranks; rank++) {
             RankLoader loader = new RankLoader(paths, Threads.class.getClassLoader(), job.engine(rank));
             int number = rank;
@@ -49,6 +53,7 @@ public final class Threads {
             }, () -> Start.run(args[1], Arguments.given(own.clone(), number, job.ranks())), "rank " + rank);
             thread.setContextClassLoader(loader);
             names.put(loader, "rank " + number);
+            tags.put(loader, "[" + number + "] ");
             threads.add(thread);
         }
         Runtime.getRuntime().addShutdownHook(new Thread(new Exit(job, threads), "limosa-exit"));

@@ -265,7 +265,8 @@ final class LibraryCommunicator implements Communicator {
     public Communicator connect(int localLeader, Communicator peer, int remoteLeader, int tag) {
         MemorySegment results = Calls.results();
         long bridge = ((LibraryCommunicator) peer).handle;
-        blocking(() -> Abi.MPI_Intercomm_create(handle, localLeader, bridge, remoteLeader, tag, Calls.handleOf(results)));
+        blocking(() -> Abi.MPI_Intercomm_create(
+                handle, localLeader, bridge, remoteLeader, tag, Calls.handleOf(results)));
         return made(results, true);
     }
 

@@ -164,7 +164,7 @@ final class LocalCommunicator extends JavaCommunicator {
 
     /** The elements from one place to another of what the first ranks have shown, combined. */
     private MemorySegment combined(long from, long to, int ranks, Type type, Reduction reduction) {
-        MemorySegment result = type.allocate((int) ((to - from) / type.bytes));
+        MemorySegment result = type.allocate((to - from) / type.bytes);
         copy(theirData(ranks - 1), from, result, 0, to - from);
         for (int other = ranks - 2; other >= 0 && to > from; other--) {
             Arithmetic.combine(theirData(other).asSlice(from, to - from), result, type, reduction);

@@ -3,6 +3,7 @@ package org.limosa.engine.local;
 import java.lang.foreign.MemorySegment;
 import org.limosa.engine.Communicator;
 import org.limosa.engine.Envelope;
+import org.limosa.engine.Type;
 
 /** A message on its way to its receive. */
 abstract class Parcel {
@@ -37,8 +38,7 @@ abstract class Parcel {
     }
 
     static MemorySegment copyOf(MemorySegment data) {
-        return data == null ? null
-                : MemorySegment.ofArray(new byte[Math.toIntExact(data.byteSize())]).copyFrom(data);
+        return data == null ? null : Type.BYTE.allocate(data.byteSize()).copyFrom(data);
     }
 
     /** A message that has left its sender. */
