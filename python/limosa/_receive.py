@@ -141,6 +141,8 @@ class Shelf:
             if found is not None and take:
                 self._kept.remove(found)
             self._set_empty(not self._kept and not self._dropped)
+        if self._dropped:  # meanwhile
+            self._set_empty(False)
         return found
 
     def keep(self, kept: Kept) -> None:
