@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cluster import Cluster
 from runner import Runner, wait_until
-from test_launch import SILENCE, limosa_of
+from test_launch import SILENCE, SOON, limosa_of
 
 HOSTS = "node1:1,node2:1,node3:1,node4:1"
 CHAIN = {"LIMOSA_LOGINS": "1"}
@@ -120,7 +120,7 @@ def test_an_interrupt_does_not_wait_for_a_login(run: Runner, slow: str) -> None:
 def test_a_host_that_is_gone_is_named_and_not_those_behind_it(needs_hosts: None) -> None:
     with Cluster(4) as made:
         run = Runner(made, f"file:{made.shared}/messages")
-        job = run("-host", HOSTS, *READY, variables=CHAIN)
+        job = run("-host", HOSTS, *READY, variables={**CHAIN, **SOON})
         job.read_lines(4)
         made.hosts[1].kill()
         done = job.wait(SILENCE + 20)
