@@ -46,6 +46,17 @@ def test_each_host_logs_in_to_the_next(run: Runner) -> None:
     run.nothing_stays()
 
 
+@pytest.mark.usefixtures("needs_fabric")
+def test_hosts_behind_others_learn_of_all_processes_and_of_their_ends(run: Runner, program) -> None:
+    fabric = {**CHAIN, "LIMOSA_DEVICE": "fabric"}
+    done = run("-host", HOSTS, program("around"), variables=fabric).wait(60)
+    assert (done.code, done.out) == (0, "4 ranks on 4 hosts: all data came\n"), done.err
+    # A send to a process that has left on the last host ends where that is known.
+    done = run("-host", HOSTS, program("later"), "leave", "node4", variables=fabric).wait(60)
+    assert (done.code, done.err) == (0, "") and "has ended by MPI_Finalize" in done.out
+    run.nothing_stays()
+
+
 def test_few_hosts_are_logged_in_to_by_the_launcher(run: Runner) -> None:
     assert callers(run, LIMOSA_LOGINS="3") == (["node1", "node1", "node1"], "")
 

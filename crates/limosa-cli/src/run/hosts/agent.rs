@@ -9,7 +9,7 @@
 //! | `Signal`, `Kill`, `KillRank`, `Input`, `InputEnds` | what they say |
 //! | `Card`, `Left` | tells the ranks what becomes of those of other hosts |
 //! | `Prepare`, `Spawn`, `Answer`, `AskEnds`, `Reach` | see [`later`] |
-//! | `Login`, `Pass`, `Cut` | see [`branches`] |
+//! | `Login`, `Pass`, `Spread`, `Cut` | see [`branches`] |
 //! | `Done` | kills what is left, and ends |
 
 use std::ffi::OsString;
@@ -478,16 +478,9 @@ impl Agent {
                     self.input_has_ended = true;
                     self.hand_out();
                 }
-                Ok(Order::Card(rank, card)) => {
-                    if rank < self.board.capacity() && !self.board.is_here(rank) {
-                        self.board.seat(rank).publish_card(&card);
-                    }
-                }
-                Ok(Order::Left(rank)) => {
-                    if rank < self.board.capacity() && !self.board.is_here(rank) {
-                        self.board.seat(rank).left_elsewhere();
-                    }
-                }
+                Ok(Order::Card(rank, card)) => self.learn(rank, |seat| seat.publish_card(&card)),
+                Ok(Order::Left(rank)) => self.learn(rank, |seat| seat.left_elsewhere()),
+                Ok(Order::Spread(bytes)) => self.spread(bytes),
                 Ok(Order::Prepare(prepare)) => self.prepare(&prepare),
                 Ok(Order::Spawn(rank, app)) => self.spawn(rank, &app),
                 Ok(Order::KillRank(rank)) => self.kill_rank(rank),

@@ -155,6 +155,11 @@ impl Link {
         self.is_greeted
     }
 
+    /// Whether all that was to be sent is on its way to the agent, which has answered.
+    pub fn is_open(&self) -> bool {
+        self.is_greeted && self.queue.is_empty()
+    }
+
     /// When something was heard from the host last.
     pub fn heard(&self) -> Instant {
         self.heard

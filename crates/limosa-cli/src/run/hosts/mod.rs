@@ -5,7 +5,8 @@
 //! happens; it decides nothing, so that the head's main loop ([`super::launch`]) treats ranks of all hosts alike.
 //!
 //! The logins form a tree, so that many hosts do not all burden the head ([`callers`]). That changes the way only: an
-//! agent passes on what the head and the agents behind it say, unread.
+//! agent passes on what the head and the agents behind it say, unread, and spreads what the head tells all hosts of a
+//! rank.
 //!
 //! | file | holds |
 //! |---|---|

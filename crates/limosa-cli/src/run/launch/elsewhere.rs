@@ -244,9 +244,18 @@ impl Job<'_> {
         }
     }
 
-    /// Sends an order about a rank to the agents of all hosts but its own.
+    /// Sends an order about a rank to the agents of all hosts; that of its own host ignores it. The agents spread it, so
+    /// that the head does not send each host's orders to each other host.
     fn order_others(&mut self, rank: u32, order: &Order) {
-        self.links.iter_mut().flatten().filter(|link| !link.has(rank)).for_each(|link| link.send(order));
+        let spread = Order::Spread(order.bytes());
+        for link in self.links.iter_mut().flatten() {
+            match (link.is_open(), link.through()) {
+                (true, None) => link.send(&spread),
+                (true, Some(_)) => {}
+                (false, _) if link.has(rank) => {}
+                (false, _) => link.send(order),
+            }
+        }
     }
 
     fn say_where(&mut self, rank: u32) {
