@@ -2,9 +2,9 @@
 //! its own, and seen by all hosts that are to share it.
 //!
 //! The maker holds a lock in the folder as long as it lives. A process that makes such a folder first deletes those of
-//! the same user whose locks nobody holds: their makers and the guardians of these were killed. A lock counts only where
-//! it can be trusted: on a file system of this machine, and elsewhere if the maker was a process of this very system.
-//! Folders without a lock are left alone: messages are kept in them, or another launcher's ranks use them.
+//! the same user with a free lock: their makers and the guardians of these were killed. A lock counts only where it can
+//! be trusted: on a file system of this machine, and elsewhere if the maker was a process of this very system. Folders
+//! without a lock file are left alone: messages are kept in them, or another launcher's ranks use them.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
