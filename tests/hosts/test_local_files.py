@@ -103,6 +103,21 @@ def test_a_folder_that_cannot_be_used_ends_the_job_and_is_named(run: Runner) -> 
     assert "the folder /proc/none for the files of messages cannot be used" in done.err
 
 
+def test_the_folder_of_a_host_whose_agent_was_killed_goes_with_the_next_job(run: Runner) -> None:
+    other = run.cluster.hosts[1]
+    options = ["--device", "file:local:/run", "-host", "node1:1,node2:1"]
+    job = run(*options, "sh", "-c", "echo ready; exec sleep 1000")
+    job.read_lines(2)
+    folders = ["sh", "-c", "ls -d /run/limosa-*"]
+    left = other.run(*folders).stdout
+    # Agent and guardian share a command line.
+    other.run("pkill", "-KILL", "-f", "limosa.* agent$")
+    job.wait(20)
+    assert other.run(*folders).stdout == left != ""
+    assert run(*options, "true").wait(20).code == 0
+    assert other.run(*folders).stdout == ""
+
+
 def test_a_folder_that_hosts_share_is_refused_as_a_local_one(run: Runner) -> None:
     shared = run.cluster.shared
     done = run("--device", f"file:local:{shared}", "-host", "node1:1,node2:1", "true").wait(20)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cluster import Cluster
 from runner import Runner, wait_until
-from test_launch import SILENCE, limosa_of
+from test_launch import SILENCE, SOON, limosa_of
 
 HOSTS = "node1:1,node2:1,node3:1,node4:1"
 CHAIN = {"LIMOSA_LOGINS": "1"}
@@ -43,6 +43,17 @@ def callers(run: Runner, *options: str, **variables: str) -> tuple[list[str], st
 
 def test_each_host_logs_in_to_the_next(run: Runner) -> None:
     assert callers(run) == (["node1", "node2", "node3"], "")
+    run.nothing_stays()
+
+
+@pytest.mark.usefixtures("needs_fabric")
+def test_hosts_behind_others_learn_of_all_processes_and_of_their_ends(run: Runner, program) -> None:
+    fabric = {**CHAIN, "LIMOSA_DEVICE": "fabric"}
+    done = run("-host", HOSTS, program("around"), variables=fabric).wait(60)
+    assert (done.code, done.out) == (0, "4 ranks on 4 hosts: all data came\n"), done.err
+    # A send to a process that has left on the last host ends where that is known.
+    done = run("-host", HOSTS, program("later"), "leave", "node4", variables=fabric).wait(60)
+    assert (done.code, done.err) == (0, "") and "has ended by MPI_Finalize" in done.out
     run.nothing_stays()
 
 
@@ -120,7 +131,7 @@ def test_an_interrupt_does_not_wait_for_a_login(run: Runner, slow: str) -> None:
 def test_a_host_that_is_gone_is_named_and_not_those_behind_it(needs_hosts: None) -> None:
     with Cluster(4) as made:
         run = Runner(made, f"file:{made.shared}/messages")
-        job = run("-host", HOSTS, *READY, variables=CHAIN)
+        job = run("-host", HOSTS, *READY, variables={**CHAIN, **SOON})
         job.read_lines(4)
         made.hosts[1].kill()
         done = job.wait(SILENCE + 20)

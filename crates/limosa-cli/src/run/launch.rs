@@ -29,7 +29,7 @@ use super::files::RankFiles;
 use super::guardian::{self, Guardian};
 use super::hosts::link::Link;
 use super::hosts::wire::Order;
-use super::hosts::{courier, map_of, pinned};
+use super::hosts::{courier, map_of};
 use super::input::Input;
 use super::outcome::{Cause, Who};
 use super::output::{Lines, Sink, is_terminal, streams_are_one};
@@ -52,6 +52,7 @@ mod streams;
 mod tunnels;
 
 use asking::Asker;
+use elsewhere::Between;
 use neighbours::Launchers;
 use spawn::Spawning;
 use tunnels::Tunnel;
@@ -105,9 +106,7 @@ struct Job<'a> {
     reached: u64,
     /// The agents of the other hosts, by the number of the host.
     links: Vec<Option<Link>>,
-    /// What carries messages to other hosts, if these have folders of their own; before it runs.
-    courier: Option<courier::Running>,
-    prepared: Option<courier::Prepared>,
+    between: Between,
     /// What ranks of this host have published about themselves, as far as the agents know it.
     cards: HashMap<u32, Vec<u8>>,
     /// When they are to be told that the launcher lives.
@@ -210,7 +209,7 @@ pub fn launch(plan: &Plan, settings: &Settings) -> Result<u8, Unusable> {
     }
     let mut job = Job::new(plan, settings, guardian, segment, board)?;
     // Processes first, threads after: forking a process with one thread is simple and fast.
-    let failure = job.prepare_courier().or_else(|| job.start_agents(spare)).or_else(|| job.start_ranks());
+    let failure = job.prepare_messages().or_else(|| job.start_agents(spare)).or_else(|| job.start_ranks());
     job.start_threads().map_err(|e| refused("cannot start a thread", &e))?;
     if let Some(cause) = failure {
         job.end(cause);
@@ -234,12 +233,12 @@ impl<'a> Job<'a> {
         guardian.job(board.id());
         raise_descriptor_limit(plan.ranks.len());
         let files = settings.output.as_ref().map(|to| RankFiles::create(to, plan.ranks.len())).transpose()?;
-        let signals = sys::signal_fd(&HANDLED).map_err(|e| refused("cannot receive signals", &e))?;
         let wake = eventfd(0, WAKE_FLAGS).map_err(|e| refused("cannot make an event descriptor", &e))?;
+        let (apps, between) = Between::new(plan, settings);
         Ok(Job {
             plan,
             settings,
-            apps: plan.apps.iter().map(|app| Arc::new(pinned(app, &settings.config.device))).collect(),
+            apps,
             segment,
             control: control::listen(board.id()).ok(),
             spawning: Vec::new(),
@@ -247,15 +246,14 @@ impl<'a> Job<'a> {
             reached: 0,
             spawns: 0,
             links: Vec::new(),
-            courier: None,
-            prepared: None,
+            between,
             cards: HashMap::new(),
             next_word: Instant::now(),
             next_number: 0,
             names: HashMap::new(),
             board: Arc::new(board),
             guardian,
-            signals,
+            signals: sys::signal_fd(&HANDLED).map_err(|e| refused("cannot receive signals", &e))?,
             wake: Arc::new(wake),
             ranks: Vec::new(),
             input: Input::new(plan.stdin, |rank| plan.placement.is_elsewhere(rank)),
@@ -328,7 +326,7 @@ impl<'a> Job<'a> {
             let eager = size == 1 || is_terminal(is_stderr);
             self.sinks.push((Lines::new(size, self.settings.tag_output, eager), sink));
         }
-        self.courier = self.prepared.take().map(courier::Prepared::run).transpose()?;
+        self.between.courier = self.between.prepared.take().map(courier::Prepared::run).transpose()?;
         let (board, wake) = (self.board.clone(), self.wake.clone());
         std::thread::Builder::new().name("limosa-bell".into()).spawn(move || {
             loop {
@@ -753,7 +751,7 @@ impl<'a> Job<'a> {
         for (_, sink) in self.sinks.drain(..) {
             sink.finish();
         }
-        self.courier = None;
+        self.between.courier = None;
         self.settings.config.delete_messages(self.board.id());
         self.guardian.dismiss();
         code

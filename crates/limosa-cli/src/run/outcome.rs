@@ -179,7 +179,8 @@ impl Cause {
             Cause::HostLost { host, why, ranks } => lost_host(host, why, ranks.as_ref(), &ending),
             Cause::NotStarted { why, .. } => (
                 format!("cannot start rank {rank}: {why}"),
-                Some(match why.contains("Too many open files") {
+                // What is said of a folder needs no further hint.
+                (!why.contains("the folder ")).then(|| match why.contains("Too many open files") {
                     true => "each rank takes six descriptors of the launcher: raise their limit (`ulimit -n`)".into(),
                     false => "see `limosa doctor`; the limit may be the number of processes (`ulimit -u`)".into(),
                 }),

@@ -1,6 +1,6 @@
 //! `limosa agent`: starts the ranks of one host for the head of a job, and reports what becomes of them.
 //!
-//! It decides nothing. When the head is gone (the connection ends, or says nothing for [`SILENCE`]) it kills all that
+//! It decides nothing. When the head is gone (the connection ends, or too many signs of life are missed) it kills all that
 //! belongs to the job on this host and ends; its guardian does that if the agent itself is killed.
 //!
 //! | order | what it does |
@@ -9,7 +9,7 @@
 //! | `Signal`, `Kill`, `KillRank`, `Input`, `InputEnds` | what they say |
 //! | `Card`, `Left` | tells the ranks what becomes of those of other hosts |
 //! | `Prepare`, `Spawn`, `Answer`, `AskEnds`, `Reach` | see [`later`] |
-//! | `Login`, `Pass`, `Cut` | see [`branches`] |
+//! | `Login`, `Pass`, `Spread`, `Cut` | see [`branches`] |
 //! | `Done` | kills what is left, and ends |
 
 use std::ffi::OsString;
@@ -32,9 +32,9 @@ mod later;
 use branches::Branch;
 use later::Asker;
 
-use super::link::{ALIVE, SILENCE};
+use super::link::{ALIVE, Signs};
 use super::wire::{self, Order, Report, Start};
-use super::{courier, pinned};
+use super::{address, courier, folders, pinned};
 use crate::hang::stacks::Places;
 use crate::message::say;
 use crate::run::binding::{self, BindTo};
@@ -45,6 +45,8 @@ use crate::{exit, procfs, sys};
 
 /// Time between reports of the ranks' places on the board.
 const PLACES: Duration = Duration::from_millis(250);
+/// How long the first order may take.
+const FIRST_ORDER: Duration = Duration::from_secs(60);
 /// No more is read from ranks while this much waits for the head.
 const QUEUE_LIMIT: usize = 1 << 20;
 /// Variables of this host that those of the head do not replace.
@@ -59,7 +61,7 @@ struct Head {
     to: OwnedFd,
     come: Vec<u8>,
     queue: Vec<u8>,
-    heard: Instant,
+    signs: Signs,
     /// The connection has ended.
     is_gone: bool,
 }
@@ -144,10 +146,17 @@ fn serve() -> std::io::Result<bool> {
     let mut head = Head::connect()?;
     let Some(start) = head.start()? else { return Ok(false) };
     let config = config_of(&start);
+    head.signs = Signs::new(config.host_limit);
     let guardian = Guardian::start(&config)?;
     let signals = sys::signal_fd(&HANDLED)?;
     let mut agent = Agent::new(head, &start, &config, guardian, signals)?;
-    match courier::prepare(&config, &agent.board, &start.hosts, start.here as usize) {
+    // It is given up last.
+    let mut owner = None;
+    let prepared = agent.prepare_folder(&config).and_then(|made| {
+        owner = made;
+        courier::prepare(&config, &agent.board, &start.hosts, start.here as usize)
+    });
+    match prepared {
         Ok(prepared) => {
             agent.start_ranks(&start, &config);
             agent.courier = prepared.map(courier::Prepared::run).transpose()?;
@@ -166,6 +175,7 @@ fn serve() -> std::io::Result<bool> {
     let is_done = agent.is_done;
     agent.courier = None;
     config.delete_messages(start.id);
+    drop(owner);
     agent.guardian.dismiss();
     Ok(is_done)
 }
@@ -181,14 +191,15 @@ impl Head {
         rustix::io::ioctl_fionbio(&from, true)?;
         rustix::io::ioctl_fionbio(&to, true)?;
         let queue = wire::greeting().into_bytes();
-        let mut head = Head { from, to, come: Vec::new(), queue, heard: Instant::now(), is_gone: false };
+        let mut head = Head { from, to, come: Vec::new(), queue, signs: Signs::new(FIRST_ORDER), is_gone: false };
         head.flush();
         Ok(head)
     }
 
     /// Waits for the first order; `None` if none comes.
     fn start(&mut self) -> std::io::Result<Option<Start>> {
-        while !self.is_gone && self.heard.elapsed() < SILENCE {
+        let begin = Instant::now();
+        while !self.is_gone && begin.elapsed() < FIRST_ORDER {
             let mut fds = self.descriptors().to_vec();
             let _ = rustix::event::poll(&mut fds, Some(&Timespec { tv_sec: 1, tv_nsec: 0 }));
             self.flush();
@@ -225,7 +236,7 @@ impl Head {
         let mut chunk = vec![0u8; 1 << 16];
         match rustix::io::read(&self.from, &mut chunk) {
             Ok(n) if n > 0 => {
-                self.heard = Instant::now();
+                self.signs.heard();
                 self.come.extend_from_slice(&chunk[..n]);
             }
             Err(Errno::INTR | Errno::AGAIN) => {}
@@ -284,8 +295,27 @@ impl Agent {
         })
     }
 
+    /// Makes the folder of this host for the files of messages, or waits until it sees the one that all hosts share.
+    fn prepare_folder(&mut self, config: &Config) -> std::io::Result<Option<folders::Owner>> {
+        if matches!(config.device, DeviceChoice::LocalFiles(_)) {
+            return folders::make(config, self.board.id());
+        }
+        let head = &mut self.head;
+        let mut next_alive = Instant::now();
+        folders::await_shared(config, self.board.id(), || {
+            if Instant::now() >= next_alive {
+                next_alive += ALIVE;
+                head.send(&Report::Alive);
+            }
+            head.flush();
+            head.read();
+            !head.is_gone
+        })?;
+        Ok(None)
+    }
+
     fn start_ranks(&mut self, start: &Start, config: &Config) {
-        let here = |app: &App| pinned(&with_variables(app, &start.env), &config.device);
+        let here = |app: &App| pinned(&with_variables(app, &start.env), &config.device, address::of_login());
         let apps: Vec<Arc<App>> = start.apps.iter().map(|app| Arc::new(here(app))).collect();
         let own = start.hosts[start.here as usize].ranks.clone();
         let bindings = binding::of_ranks(if start.is_bound { BindTo::Core } else { BindTo::None }, own.len());
@@ -425,9 +455,8 @@ impl Agent {
         if now >= self.next_alive {
             self.next_alive = now + ALIVE;
             self.head.send(&Report::Alive);
-        }
-        if self.head.heard.elapsed() > SILENCE && !self.is_suspended {
-            self.head.is_gone = true;
+            self.head.signs.pass();
+            self.head.is_gone |= self.head.signs.are_missed() && !self.is_suspended;
         }
     }
 
@@ -449,16 +478,9 @@ impl Agent {
                     self.input_has_ended = true;
                     self.hand_out();
                 }
-                Ok(Order::Card(rank, card)) => {
-                    if rank < self.board.capacity() && !self.board.is_here(rank) {
-                        self.board.seat(rank).publish_card(&card);
-                    }
-                }
-                Ok(Order::Left(rank)) => {
-                    if rank < self.board.capacity() && !self.board.is_here(rank) {
-                        self.board.seat(rank).left_elsewhere();
-                    }
-                }
+                Ok(Order::Card(rank, card)) => self.learn(rank, |seat| seat.publish_card(&card)),
+                Ok(Order::Left(rank)) => self.learn(rank, |seat| seat.left_elsewhere()),
+                Ok(Order::Spread(bytes)) => self.spread(bytes),
                 Ok(Order::Prepare(prepare)) => self.prepare(&prepare),
                 Ok(Order::Spawn(rank, app)) => self.spawn(rank, &app),
                 Ok(Order::KillRank(rank)) => self.kill_rank(rank),

@@ -5,8 +5,8 @@
 //! courier of the job there, and ends when the courier lets go of them. A door finds its courier by a name that only
 //! processes of that host can connect to, and both ask the system whether the other one belongs to the same user.
 //!
-//! A connection that ends is made again. After [`PATIENCE`] without one the ranks are told, or when a login has taken
-//! longer than it may (`LIMOSA_LOGIN_LIMIT`). The host that is called cannot tell these apart, and waits for the longer
+//! A connection that ends is made again. After `LIMOSA_HOST_LIMIT` without one the ranks are told, or when a login has
+//! taken longer than it may (`LIMOSA_LOGIN_LIMIT`). The host that is called cannot tell these apart, and waits for the longer
 //! time.
 
 use std::io::{self, IoSlice, IoSliceMut, Read};
@@ -36,8 +36,8 @@ use super::login::own_command;
 use crate::message::say;
 use crate::{exit, sys};
 
-/// How long a host may be without connection while calls of it fail.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest sleep.
+const LONGEST: Duration = Duration::from_secs(30);
 /// A host that is to be called from elsewhere may be so much longer without.
 const CALLED_LATER: Duration = Duration::from_secs(5);
 /// How long a door waits for the courier, whose agent may be logging in; it ends when the caller hangs up.
@@ -115,6 +115,8 @@ pub struct Prepared {
     id: u64,
     ssh: String,
     login_limit: Duration,
+    /// How long a host may be without connection while calls of it fail.
+    host_limit: Duration,
     stop: Arc<OwnedFd>,
     is_patient: Arc<AtomicBool>,
     is_carrying: Arc<AtomicBool>,
@@ -184,6 +186,7 @@ pub fn prepare(config: &Config, board: &Board, hosts: &[HostPlan], here: usize) 
         id: board.id(),
         ssh: config.ssh.clone(),
         login_limit: config.login_limit,
+        host_limit: config.host_limit,
         stop: Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
         is_patient: Arc::default(),
         is_carrying: Arc::new(AtomicBool::new(true)),
@@ -251,7 +254,7 @@ impl Prepared {
     fn sleep(&self, now: Instant) -> bool {
         let is_waiting = |call: &&Call| call.without.is_some() && !call.is_given_up;
         let next_call = self.calls.iter().filter(is_waiting).map(|call| call.next.max(now + PAUSES[0]));
-        let due = next_call.chain(self.courier.due()).min().unwrap_or(now + PATIENCE);
+        let due = next_call.chain(self.courier.due()).min().unwrap_or(now + LONGEST);
         let time = due.saturating_duration_since(Instant::now());
         let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
         let own = [self.stop.as_fd(), self.listener.as_fd(), self.later.wake.as_fd()];
@@ -270,7 +273,7 @@ impl Prepared {
         let is_caller = self.here < host;
         let call = &mut self.calls[host];
         let patience = match (is_caller, &call.child) {
-            (true, None) => PATIENCE.min(self.login_limit),
+            (true, None) => self.host_limit.min(self.login_limit),
             (true, Some(_)) => self.login_limit,
             (false, _) => self.login_limit + CALLED_LATER,
         };

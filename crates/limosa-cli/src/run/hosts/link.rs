@@ -6,6 +6,10 @@
 //! A login may take minutes on a host under load, and nothing comes meanwhile. So silence says nothing of a host before
 //! its agent has answered: then only the limit of a login counts (`LIMOSA_LOGIN_LIMIT`). Whether there is a host at all
 //! is for ssh to say (`ConnectTimeout`).
+//!
+//! After that, each side sends a sign of life every [`ALIVE`] and counts the signs that it misses ([`Signs`]). Counting
+//! makes a verdict that a busy machine cannot spoil: a process that gets no processor time counts nothing meanwhile.
+//! TCP resends after pauses that double, so an interruption of the network silences a host for up to twice as long.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -16,14 +20,45 @@ use rustix::event::PollFd;
 use super::login::{Come, Login};
 use super::wire::{self, Order, Report};
 
-/// A host whose agent has answered counts as lost when nothing has been heard of it for so long.
-pub const SILENCE: Duration = Duration::from_secs(15);
 /// Each side says this often that it lives.
 pub const ALIVE: Duration = Duration::from_secs(2);
 /// A login that takes longer is mentioned.
 const LONG_LOGIN: Duration = Duration::from_secs(10);
 /// Most of what ssh says that is kept.
 const SAID: usize = 4096;
+
+/// Fewest missed signs that make a host count as lost, whatever the limit.
+const FEWEST: u32 = 3;
+
+/// Signs of life of the other side of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Signs {
+    /// Those missed since something came last.
+    missed: u32,
+    limit: Duration,
+}
+
+impl Signs {
+    /// Expects signs of a side that may be silent for so long (`LIMOSA_HOST_LIMIT`).
+    pub fn new(limit: Duration) -> Signs {
+        Signs { missed: 0, limit }
+    }
+
+    /// Something has come, or the time until now does not count.
+    pub fn heard(&mut self) {
+        self.missed = 0;
+    }
+
+    /// Another [`ALIVE`] has passed, in which this process was awake.
+    pub fn pass(&mut self) {
+        self.missed = self.missed.saturating_add(1);
+    }
+
+    /// Whether the other side counts as lost.
+    pub fn are_missed(&self) -> bool {
+        self.missed > FEWEST.max((self.limit.as_secs_f64() / ALIVE.as_secs_f64()).ceil() as u32)
+    }
+}
 
 /// How an agent is reached.
 enum Way {
@@ -53,6 +88,7 @@ pub struct Link {
     started: Instant,
     login_limit: Duration,
     heard: Instant,
+    signs: Signs,
     size: u32,
 }
 
@@ -84,6 +120,7 @@ impl Link {
             started: now,
             login_limit: config.login_limit,
             heard: now,
+            signs: Signs::new(config.host_limit),
             size,
         })
     }
@@ -118,6 +155,11 @@ impl Link {
         self.is_greeted
     }
 
+    /// Whether all that was to be sent is on its way to the agent, which has answered.
+    pub fn is_open(&self) -> bool {
+        self.is_greeted && self.queue.is_empty()
+    }
+
     /// When something was heard from the host last.
     pub fn heard(&self) -> Instant {
         self.heard
@@ -126,13 +168,20 @@ impl Link {
     /// The time until now does not count: the head has slept itself, or the login has not begun yet.
     pub fn forgive(&mut self) {
         self.heard = Instant::now();
+        self.signs.heard();
         self.started = self.heard;
     }
 
-    /// Why the host counts as lost, if it does: it has been silent for too long.
-    pub fn overdue(&self, now: Instant) -> Option<String> {
-        let since = if self.is_greeted { self.heard } else { self.started };
-        overdue(self.is_greeted, now.saturating_duration_since(since), self.login_limit)
+    /// A sign of life was due: why the host counts as lost, if it does.
+    pub fn miss(&mut self, now: Instant) -> Option<String> {
+        if !self.is_greeted {
+            let limit = self.login_limit;
+            let is_late = now.saturating_duration_since(self.started) > limit;
+            return is_late.then(|| format!("the login has taken longer than {} s", limit.as_secs_f64()));
+        }
+        self.signs.pass();
+        let silence = now.saturating_duration_since(self.heard).as_secs();
+        self.signs.are_missed().then(|| format!("nothing has been heard of it for {silence} s (LIMOSA_HOST_LIMIT)"))
     }
 
     /// True once, when the login has taken long and goes on.
@@ -192,6 +241,7 @@ impl Link {
     pub fn take_in(&mut self, come: Come) -> (Vec<Report>, Result<(), String>) {
         if !come.bytes.is_empty() {
             self.heard = Instant::now();
+            self.signs.heard();
         }
         self.come.extend(come.bytes);
         self.said.extend(come.errors);
@@ -242,26 +292,28 @@ impl Link {
     }
 }
 
-/// What a host's silence for so long means.
-fn overdue(is_greeted: bool, silence: Duration, login_limit: Duration) -> Option<String> {
-    match is_greeted {
-        true if silence > SILENCE => Some(format!("nothing has been heard of it for {} s", SILENCE.as_secs())),
-        false if silence > login_limit => {
-            Some(format!("the login has taken longer than {} s", login_limit.as_secs_f64()))
-        }
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn silence_counts_only_after_the_agent_has_answered() {
-        let lost = |is_greeted, seconds| overdue(is_greeted, Duration::from_secs(seconds), Duration::from_secs(120));
-        assert_eq!((lost(true, 15), lost(false, 20), lost(false, 120)), (None, None, None));
-        assert_eq!(lost(true, 16).as_deref(), Some("nothing has been heard of it for 15 s"));
-        assert_eq!(lost(false, 121).as_deref(), Some("the login has taken longer than 120 s"));
+    fn a_host_is_lost_after_several_missed_signs_and_not_before_the_limit() {
+        let lost_after = |seconds| {
+            let mut signs = Signs::new(Duration::from_secs(seconds));
+            (0..1000).find(|_| {
+                signs.pass();
+                signs.are_missed()
+            })
+        };
+        // The first may come at once: it does not count.
+        assert_eq!((lost_after(60), lost_after(1), lost_after(0)), (Some(30), Some(3), Some(3)));
+        let mut signs = Signs::new(Duration::from_secs(6));
+        (0..20).for_each(|at| {
+            signs.pass();
+            assert!(!signs.are_missed());
+            if at % 3 == 0 {
+                signs.heard();
+            }
+        });
     }
 }

@@ -5,32 +5,38 @@
 //! happens; it decides nothing, so that the head's main loop ([`super::launch`]) treats ranks of all hosts alike.
 //!
 //! The logins form a tree, so that many hosts do not all burden the head ([`callers`]). That changes the way only: an
-//! agent passes on what the head and the agents behind it say, unread.
+//! agent passes on what the head and the agents behind it say, unread, and spreads what the head tells all hosts of a
+//! rank.
 //!
 //! | file | holds |
 //! |---|---|
 //! | here | the list of hosts, and which rank is where |
+//! | [`address`] | by which address other hosts reach this one |
 //! | [`allocation`] | the hosts of a Slurm allocation |
 //! | [`wire`] | messages between head and agents |
 //! | [`login`] | a login on another host, of the head or of an agent |
 //! | [`link`] | the head's end of a connection |
 //! | [`agent`] | `limosa agent` |
 //! | [`courier`] | what carries files between hosts that share no folder |
+//! | [`folders`] | folders for the files of messages |
 
+pub mod address;
 pub mod agent;
 mod allocation;
 pub mod courier;
+pub mod folders;
 pub mod link;
 pub mod login;
 pub mod wire;
 
 use std::ffi::OsString;
 use std::fs;
+use std::net::IpAddr;
 use std::ops::Range;
 use std::path::Path;
 
 use limosa_job::config::{Config, DeviceChoice};
-use limosa_job::{HostPlan, MAX_RANKS};
+use limosa_job::{ENV_HOST_ADDRESS, HostPlan, MAX_RANKS};
 
 use super::options::Options;
 use super::plan::{self, App, Plan, Unusable};
@@ -341,9 +347,13 @@ pub fn check(plan: Plan) -> Result<Plan, Unusable> {
     }
 }
 
-/// The program with what its ranks on this host are to do: where each host has a folder of its own, which one it is.
-pub fn pinned(app: &App, device: &DeviceChoice) -> App {
+/// The program with what its ranks on this host are to do: where each host has a folder of its own, which one it is;
+/// and the address by which other hosts reach this one.
+pub fn pinned(app: &App, device: &DeviceChoice, address: Option<IpAddr>) -> App {
     let mut app = app.clone();
+    if let (DeviceChoice::Fabric, Some(address)) = (device, address) {
+        app.env.push((ENV_HOST_ADDRESS.into(), address.to_string().into()));
+    }
     if let DeviceChoice::LocalFiles(folder) = device {
         let mut value = OsString::from("file:local:");
         value.push(folder);

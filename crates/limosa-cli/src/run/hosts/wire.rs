@@ -63,6 +63,8 @@ pub enum Order {
     Login(u32),
     /// For that agent.
     Pass(u32, Vec<u8>),
+    /// An order for this agent and for those that it has passed anything to, who pass it on likewise.
+    Spread(Vec<u8>),
     /// Ends that login.
     Cut(u32),
     /// The head lives.
@@ -305,6 +307,7 @@ impl Order {
             Order::Reach(ask, port) => vec![word("reach"), number(*ask), port.clone()],
             Order::Login(host) => vec![word("login"), number(*host)],
             Order::Pass(host, bytes) => vec![word("pass"), number(*host), bytes.clone()],
+            Order::Spread(bytes) => vec![word("spread"), bytes.clone()],
             Order::Cut(host) => vec![word("cut"), number(*host)],
             Order::Alive => vec![word("alive")],
             Order::Done => vec![word("done")],
@@ -334,6 +337,7 @@ impl Order {
             b"reach" => Order::Reach(from.number()?, from.bytes()?),
             b"login" => Order::Login(from.small()?),
             b"pass" => Order::Pass(from.small()?, from.bytes()?),
+            b"spread" => Order::Spread(from.bytes()?),
             b"cut" => Order::Cut(from.small()?),
             b"alive" => Order::Alive,
             b"done" => Order::Done,
@@ -560,6 +564,7 @@ mod tests {
             Order::Reach(9, b"limosa-port-1".to_vec()),
             Order::Login(1),
             Order::Pass(1, vec![0, 10, 255]),
+            Order::Spread(vec![0, 10, 255]),
             Order::Cut(1),
             Order::Alive,
             Order::Done,

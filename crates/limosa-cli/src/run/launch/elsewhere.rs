@@ -1,18 +1,22 @@
 //! Ranks of other hosts: the agents there, what they report, and input for their ranks ([`crate::run::hosts`]).
 
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use limosa_job::config::DeviceChoice;
 use limosa_job::monotonic_ns;
 use rustix::event::{PollFd, Timespec};
 
-use super::Job;
+use super::{Job, Settings};
 use crate::run::binding::BindTo;
 use crate::run::hosts::link::{ALIVE, Link};
 use crate::run::hosts::login::Come;
 use crate::run::hosts::wire::{Order, Report, Start};
-use crate::run::hosts::{callers, courier, portable_variables};
+use crate::run::hosts::{address, callers, courier, folders, pinned, portable_variables};
 use crate::run::input::Chunk;
 use crate::run::outcome::Cause;
+use crate::run::plan::{App, Plan};
 use crate::run::rank::Ended;
 
 /// How long an agent may take to end when it is told to.
@@ -20,14 +24,44 @@ const FAREWELL: Duration = Duration::from_secs(3);
 /// Most of what is passed on in one message.
 const PART: usize = 1 << 20;
 
+/// What this host needs for messages to other hosts.
+pub(super) struct Between {
+    /// Where others reach it.
+    pub(super) address: Option<IpAddr>,
+    /// The folder for files of messages.
+    pub(super) owner: Option<folders::Owner>,
+    /// What carries the files, if other hosts have folders of their own; before it runs.
+    pub(super) prepared: Option<courier::Prepared>,
+    pub(super) courier: Option<courier::Running>,
+}
+
+impl Between {
+    /// Also the programs as the ranks of this host run them.
+    pub(super) fn new(plan: &Plan, settings: &Settings) -> (Vec<Arc<App>>, Between) {
+        let address = address::towards_others(&settings.config, &plan.placement);
+        let apps = plan.apps.iter().map(|app| Arc::new(pinned(app, &settings.config.device, address))).collect();
+        (apps, Between { address, owner: None, prepared: None, courier: None })
+    }
+}
+
 impl Job<'_> {
-    /// Makes ready what carries messages to other hosts, if these have folders of their own and ranks are here.
-    pub(super) fn prepare_courier(&mut self) -> Option<Cause> {
+    /// Makes the folder for the files of messages, and makes ready what carries them to other hosts, if these have
+    /// folders of their own and ranks are here.
+    pub(super) fn prepare_messages(&mut self) -> Option<Cause> {
         let placement = &self.plan.placement;
+        let is_needed = placement.hosts.is_empty()
+            || placement.here.is_some()
+            || matches!(self.settings.config.device, DeviceChoice::Files(_));
+        if is_needed {
+            match folders::make(&self.settings.config, self.board.id()) {
+                Ok(owner) => self.between.owner = owner,
+                Err(error) => return Some(Cause::NotStarted { rank: 0, why: error.to_string() }),
+            }
+        }
         let here = placement.here?;
         match courier::prepare(&self.settings.config, &self.board, &placement.hosts, here) {
             Ok(prepared) => {
-                self.prepared = prepared;
+                self.between.prepared = prepared;
                 None
             }
             Err(error) => Some(Cause::NotStarted { rank: placement.hosts[here].ranks.start, why: error.to_string() }),
@@ -210,9 +244,18 @@ impl Job<'_> {
         }
     }
 
-    /// Sends an order about a rank to the agents of all hosts but its own.
+    /// Sends an order about a rank to the agents of all hosts; that of its own host ignores it. The agents spread it, so
+    /// that the head does not send each host's orders to each other host.
     fn order_others(&mut self, rank: u32, order: &Order) {
-        self.links.iter_mut().flatten().filter(|link| !link.has(rank)).for_each(|link| link.send(order));
+        let spread = Order::Spread(order.bytes());
+        for link in self.links.iter_mut().flatten() {
+            match (link.is_open(), link.through()) {
+                (true, None) => link.send(&spread),
+                (true, Some(_)) => {}
+                (false, _) if link.has(rank) => {}
+                (false, _) => link.send(order),
+            }
+        }
     }
 
     fn say_where(&mut self, rank: u32) {
@@ -297,7 +340,7 @@ impl Job<'_> {
         self.mention_logins(now);
         for host in 0..self.links.len() {
             self.forgive_behind(host);
-            if let Some(why) = self.links[host].as_ref().and_then(|link| link.overdue(now)) {
+            if let Some(why) = self.links[host].as_mut().and_then(|link| link.miss(now)) {
                 self.lose(self.first_silent(host, now), why);
             }
         }
@@ -345,7 +388,8 @@ impl Job<'_> {
     /// under way between hosts.
     pub(super) fn has_heard_of_all(&self) -> bool {
         let is_known = |link: &Link| link.heard().elapsed() < 2 * ALIVE && !link.is_carrying;
-        self.links.iter().flatten().all(is_known) && !self.courier.as_ref().is_some_and(courier::Running::is_carrying)
+        self.links.iter().flatten().all(is_known)
+            && !self.between.courier.as_ref().is_some_and(courier::Running::is_carrying)
     }
 
     /// Reads standard input once.

@@ -19,8 +19,8 @@ use limosa_job::control::{self, Program, Refusal, Reply, Request};
 
 use super::Job;
 use super::asking::Asker;
-use crate::run::hosts::choose;
 use crate::run::hosts::wire::{Order, Prepare};
+use crate::run::hosts::{choose, pinned};
 use crate::run::plan::{self, App};
 use crate::run::rank::{Ended, Rank};
 use crate::sys::signal_name;
@@ -98,7 +98,7 @@ impl Job<'_> {
         }
         if !hosts.is_empty() {
             let numbers: Vec<u32> = hosts.iter().map(|host| *host as u32).collect();
-            if let Some(Err(error)) = self.courier.as_ref().map(|courier| courier.add(first, &numbers)) {
+            if let Some(Err(error)) = self.between.courier.as_ref().map(|courier| courier.add(first, &numbers)) {
                 return refuse(Refusal::Spawn, format!("there can be no messages of more processes: {error}"));
             }
             for (rank, host) in (first..).zip(&numbers) {
@@ -267,7 +267,8 @@ impl Job<'_> {
             Some(host) => self.start_elsewhere(rank as u32, app, host, spawn)?,
             None => {
                 let segment = self.segment.as_fd();
-                let started = Rank::start(app, rank as u32, &self.board, segment, Stdio::null(), &[])?;
+                let app = Arc::new(pinned(app, &self.settings.config.device, self.between.address));
+                let started = Rank::start(&app, rank as u32, &self.board, segment, Stdio::null(), &[])?;
                 self.guardian.group(started.pid);
                 if self.settings.verbose {
                     let text = format!("limosa: rank {rank} is process {}: {}\n", started.pid, app.program.display());

@@ -16,8 +16,8 @@ use limosa_job::{Spawner, State};
 use super::{Agent, with_variables};
 use crate::hang::stacks;
 use crate::run::REQUEST;
-use crate::run::hosts::pinned;
 use crate::run::hosts::wire::{Prepare, Report};
+use crate::run::hosts::{address, pinned};
 use crate::run::plan::App;
 use crate::run::rank::Rank;
 
@@ -88,7 +88,7 @@ impl Agent {
             self.head.is_gone = true;
             return;
         }
-        let app = Arc::new(pinned(&with_variables(app, &self.env), &self.device));
+        let app = Arc::new(pinned(&with_variables(app, &self.env), &self.device, address::of_login()));
         let started = Rank::start(&app, rank, &self.board, self.segment.as_fd(), Stdio::null(), &[]);
         self.started(rank, &app, started, &[]);
     }
