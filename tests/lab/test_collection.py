@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sysconfig
@@ -227,6 +228,29 @@ def test_a_folder_that_cannot_be_written_is_an_error(keep, capsys):
     folder = keep(*measurement())
     assert main(["report", str(folder), "--output", "/proc/none"]) == 3
     assert "cannot write" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("records", "words"),
+    [
+        (measurement, lambda folder: ["bench", "--report", folder]),
+        (model, lambda folder: ["model", "--report", folder]),
+        (measurement, lambda folder: ["report", folder, "--output", folder]),
+    ],
+    ids=["bench", "model", "report"],
+)
+def test_pages_for_which_there_is_no_room_are_a_sentence(records, words, keep, capsys):
+    folder = keep(*records())
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, limits[1]))
+    try:
+        assert main(words(str(folder))) == 3
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    said = capsys.readouterr().err
+    assert f"cannot write {folder}/" in said
+    assert "File too large" in said
+    assert not list(folder.rglob(".unfinished*"))
 
 
 def test_data_of_a_figure_are_in_the_page_as_they_are():

@@ -128,6 +128,15 @@ def test_rows_of_a_table_hold_for_all_sizes_or_for_none():
     assert not verdict.judge([rows], cases((1, 10, 5, 0.1), (4, 10, 13, 0.1)), whole=True).kept
 
 
+def test_a_few_nanoseconds_at_one_size_do_not_undo_rows_that_save_much_at_others():
+    rows = Entry("bcast", "slots, single_copy", 4, 1, None, 0.5, 0.1, ("bcast shared 4 slot - slots",))
+    long = [(1 << k, 90, 30, 0.01) for k in range(14, 20)]
+    # 28 ns longer, twice what repetitions differ by; and 280 ns.
+    assert verdict.judge([rows], cases((8, 0.2, 0.228, 0.07), *long), whole=True).kept
+    (dropped,) = verdict.judge([rows], cases((8, 2.0, 2.28, 0.07), *long), whole=True).dropped
+    assert dropped[1] == "saved 67 % at best, by measurement, and took 14 % longer at 8 B"
+
+
 def test_of_two_entries_for_a_size_only_the_first_was_measured():
     better, worse = entry(low=16, predicted=0.9), entry(low=1, predicted=0.2)
     measured = cases((1, 10, 5, 0.01), (16, 10, 20, 0.01), (64, 10, 5, 0.01))

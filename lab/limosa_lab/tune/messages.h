@@ -77,10 +77,10 @@ static char *block_of(const struct blocks_of *b, int rank)
 static int exchange(const struct group *g, const struct blocks_of *to, const struct blocks_of *from, int root)
 {
     MPI_Comm comm;
-    MPI_Request *open = malloc(2 * (size_t)g->size * sizeof *open);
+    MPI_Request *open = take(2 * (size_t)g->size * sizeof *open);
     int code = open ? own_comm(g, &comm) : no_memory(g), count = 0;
     if (!open || code) {
-        free(open);
+        give(open);
         return code;
     }
     /* Receives first, and every rank begins with its neighbour, so that no rank is sent everything at once. */
@@ -96,7 +96,7 @@ static int exchange(const struct group *g, const struct blocks_of *to, const str
     }
     if (!code)
         code = PMPI_Waitall(count, open, MPI_STATUSES_IGNORE);
-    free(open);
+    give(open);
     if (code)
         PMPI_Comm_call_errhandler(g->comm, code);
     return code;
@@ -144,7 +144,7 @@ static int alltoall_send(const struct group *g, struct sent s, void *recvbuf, in
         code = own_block(g, &to, &from);
     if (!code)
         code = exchange(g, &to, &from, -1);
-    free(block);
+    give(block);
     return code;
 }
 

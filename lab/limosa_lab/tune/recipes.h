@@ -6,7 +6,7 @@
  * - Datatypes may have gaps, and differ between ranks as far as their signatures are equal. Counts fit an int: what
  *   would not is never substituted.
  * - Operands combine in rank order, as far as the library's own reductions keep it.
- * - Memory for intermediate data is freed before the recipe ends. */
+ * - Memory for intermediate data is given back before the recipe ends (scratch.h). */
 #ifndef RECIPES_H
 #define RECIPES_H
 
@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "scratch.h"
 
 /* A communicator and this process in it. */
 struct group {
@@ -45,12 +47,12 @@ static size_t span(const struct layout *l, MPI_Count count, MPI_Aint *first)
     return count > 0 ? (size_t)(l->true_extent + (last < 0 ? -last : last)) : 0;
 }
 
-/* Memory for so many elements, as the address of a buffer; `*block` is what is to be freed. NULL: there is none. */
+/* Memory for so many elements, as the address of a buffer; `*block` is to be given back. NULL: there is none. */
 static char *room(const struct layout *l, MPI_Count count, void **block)
 {
     MPI_Aint first = 0;
     size_t bytes = span(l, count, &first);
-    *block = malloc(bytes ? bytes : 1);
+    *block = take(bytes);
     return *block ? (char *)*block - first : NULL;
 }
 
@@ -68,21 +70,21 @@ static int copy(const struct group *g, const void *from, MPI_Count count, const 
         memmove(to, from, (size_t)bytes);
         return MPI_SUCCESS;
     }
-    char *packed = malloc(bytes ? (size_t)bytes : 1);
+    char *packed = take((size_t)bytes);
     if (!packed)
         return no_memory(g);
     int code = PMPI_Pack(from, (int)count, l->type, packed, bytes, &at, g->comm);
     at = 0;
     if (!code)
         code = PMPI_Unpack(packed, bytes, &at, to, (int)to_count, to_l->type, g->comm);
-    free(packed);
+    give(packed);
     return code;
 }
 
-/* Counts and displacements of as many blocks as there are ranks; freed by the caller. NULL: there is no memory. */
+/* Counts and displacements of as many blocks as there are ranks; given back by the caller. NULL: there is no memory. */
 static int *blocks(const struct group *g, int each, int **displacements)
 {
-    int *counts = malloc(2 * (size_t)g->size * sizeof *counts);
+    int *counts = take(2 * (size_t)g->size * sizeof *counts);
     for (int i = 0; counts && i < g->size; i++) {
         counts[i] = each;
         counts[g->size + i] = i * each;
@@ -109,7 +111,7 @@ static int bcast_scatter_allgather(const struct group *g, void *buffer, int coun
 {
     int length = (int)(count * l->size), part = length / g->size, whole = part * g->size, at = 0;
     int code = MPI_SUCCESS;
-    char *bytes = l->dense ? buffer : malloc((size_t)length);
+    char *bytes = l->dense ? buffer : take((size_t)length);
     if (!bytes)
         return no_memory(g);
     if (!l->dense && g->rank == root)
@@ -126,7 +128,7 @@ static int bcast_scatter_allgather(const struct group *g, void *buffer, int coun
     if (!code && !l->dense && g->rank != root)
         code = PMPI_Unpack(bytes, length, &at, buffer, count, l->type, g->comm);
     if (!l->dense)
-        free(bytes);
+        give(bytes);
     return code;
 }
 
@@ -134,9 +136,10 @@ static int bcast_scatter_allgather(const struct group *g, void *buffer, int coun
 static int bcast_allreduce(const struct group *g, void *buffer, int count, const struct layout *l, int root)
 {
     int length = (int)(count * l->size), at = 0, code = MPI_SUCCESS;
-    char *bytes = calloc((size_t)length, 1);
+    char *bytes = take((size_t)length);
     if (!bytes)
         return no_memory(g);
+    memset(bytes, 0, (size_t)length);
     if (g->rank == root)
         code = PMPI_Pack(buffer, count, l->type, bytes, length, &at, g->comm);
     if (!code)
@@ -144,7 +147,7 @@ static int bcast_allreduce(const struct group *g, void *buffer, int count, const
     at = 0;
     if (!code && g->rank != root)
         code = PMPI_Unpack(bytes, length, &at, buffer, count, l->type, g->comm);
-    free(bytes);
+    give(bytes);
     return code;
 }
 
@@ -172,7 +175,7 @@ static int allgather_allgatherv(const struct group *g, struct sent s, void *recv
     if (!counts)
         return no_memory(g);
     int code = PMPI_Allgatherv(s.buffer, s.count, s.l->type, recvbuf, counts, displacements, r->type, g->comm);
-    free(counts);
+    give(counts);
     return code;
 }
 
@@ -195,9 +198,9 @@ static int allgather_alltoallv(const struct group *g, struct sent s, void *recvb
         to[i] = 0;
     if (!code)
         code = PMPI_Alltoallv(s.buffer, sent, to, s.l->type, recvbuf, received, from, r->type, g->comm);
-    free(sent);
-    free(received);
-    free(block);
+    give(sent);
+    give(received);
+    give(block);
     return code;
 }
 
@@ -205,7 +208,9 @@ static int allgather_alltoallv(const struct group *g, struct sent s, void *recvb
 static char *own_bytes(const struct group *g, struct sent s, int length, int *code)
 {
     int at = g->rank * length;
-    char *bytes = calloc((size_t)length * (size_t)g->size, 1);
+    char *bytes = take((size_t)length * (size_t)g->size);
+    if (bytes)
+        memset(bytes, 0, (size_t)length * (size_t)g->size);
     *code = bytes ? PMPI_Pack(s.buffer, s.count, s.l->type, bytes, length * g->size, &at, g->comm) : no_memory(g);
     return bytes;
 }
@@ -228,7 +233,7 @@ static int allgather_allreduce(const struct group *g, struct sent s, void *recvb
         code = PMPI_Allreduce(MPI_IN_PLACE, bytes, length * g->size, MPI_BYTE, MPI_BOR, g->comm);
     if (!code)
         code = unpack_blocks(g, bytes, length, recvbuf, recvcount, r);
-    free(bytes);
+    give(bytes);
     return code;
 }
 
@@ -245,7 +250,7 @@ static int gather_reduce(const struct group *g, struct sent s, int length, void 
                            g->comm);
     if (!code && g->rank == root)
         code = unpack_blocks(g, bytes, length, recvbuf, recvcount, r);
-    free(bytes);
+    give(bytes);
     return code;
 }
 
@@ -258,7 +263,7 @@ static int allgatherv_gatherv_bcast(const struct group *g, struct sent s, void *
         lengths[i] = (int)(counts[i] * r->size);
         to[i] = total;
     }
-    char *bytes = lengths ? malloc((size_t)total) : NULL;
+    char *bytes = lengths ? take((size_t)total) : NULL;
     if (!bytes)
         code = no_memory(g);
     else if (s.buffer == MPI_IN_PLACE)
@@ -275,8 +280,8 @@ static int allgatherv_gatherv_bcast(const struct group *g, struct sent s, void *
         at = to[i];
         code = PMPI_Unpack(bytes, total, &at, element(recvbuf, r, displacements[i]), counts[i], r->type, g->comm);
     }
-    free(bytes);
-    free(lengths);
+    give(bytes);
+    give(lengths);
     return code;
 }
 
@@ -299,7 +304,7 @@ static int gather_allgather(const struct group *g, struct sent s, void *recvbuf,
     }
     if (!code)
         code = PMPI_Allgather(s.buffer, s.count, s.l->type, recvbuf, recvcount, r->type, g->comm);
-    free(block);
+    give(block);
     return code;
 }
 
@@ -310,7 +315,7 @@ static int gather_gatherv(const struct group *g, struct sent s, void *recvbuf, i
     if (!counts)
         return no_memory(g);
     int code = PMPI_Gatherv(s.buffer, s.count, s.l->type, recvbuf, counts, displacements, recvtype, root, g->comm);
-    free(counts);
+    give(counts);
     return code;
 }
 
@@ -326,7 +331,7 @@ static int scatter_bcast(const struct group *g, struct sent s, void *recvbuf, in
     int code = all ? PMPI_Bcast(all, s.count * g->size, s.l->type, root, g->comm) : no_memory(g);
     if (!code && recvbuf != MPI_IN_PLACE)
         code = copy(g, element(all, s.l, (MPI_Count)g->rank * s.count), s.count, s.l, recvbuf, recvcount, r);
-    free(block);
+    give(block);
     return code;
 }
 
@@ -337,7 +342,7 @@ static int scatter_scatterv(const struct group *g, const void *sendbuf, int send
     if (!counts)
         return no_memory(g);
     int code = PMPI_Scatterv(sendbuf, counts, displacements, sendtype, recvbuf, recvcount, recvtype, root, g->comm);
-    free(counts);
+    give(counts);
     return code;
 }
 
@@ -347,8 +352,8 @@ static int alltoall_alltoallv(const struct group *g, struct sent s, void *recvbu
     int code = sent && received
                    ? PMPI_Alltoallv(s.buffer, sent, to, s.l->type, recvbuf, received, from, recvtype, g->comm)
                    : no_memory(g);
-    free(sent);
-    free(received);
+    give(sent);
+    give(received);
     return code;
 }
 
@@ -365,7 +370,7 @@ static int reduce_allreduce(const struct group *g, const void *operands, void *r
     int code = target ? PMPI_Allreduce(operands, target, count, l->type, op, g->comm) : no_memory(g);
     if (!code && g->rank == root && !is_free)
         code = copy(g, target, count, l, result, count, l);
-    free(block);
+    give(block);
     return code;
 }
 
@@ -381,8 +386,8 @@ static int reduce_by_parts(const struct group *g, const void *operands, void *re
         code = PMPI_Allgatherv(part, counts[g->rank], l->type, result, counts, displacements, l->type, g->comm);
     else if (!code)
         code = PMPI_Gatherv(part, counts[g->rank], l->type, result, counts, displacements, l->type, root, g->comm);
-    free(block);
-    free(counts);
+    give(block);
+    give(counts);
     return code;
 }
 
@@ -404,7 +409,7 @@ static int reduce_scatter_reduce_scatter(const struct group *g, const void *oper
     int code = all || g->rank ? PMPI_Reduce(operands, all, total, l->type, op, 0, g->comm) : no_memory(g);
     if (!code)
         code = PMPI_Scatterv(all, counts, displacements, l->type, recvbuf, counts[g->rank], l->type, 0, g->comm);
-    free(block);
+    give(block);
     return code;
 }
 
@@ -416,7 +421,7 @@ static int reduce_scatter_allreduce(const struct group *g, const void *operands,
     int code = all ? PMPI_Allreduce(operands, all, total, l->type, op, g->comm) : no_memory(g);
     if (!code)
         code = copy(g, element(all, l, displacements[g->rank]), counts[g->rank], l, recvbuf, counts[g->rank], l);
-    free(block);
+    give(block);
     return code;
 }
 
@@ -434,7 +439,7 @@ static int scan_by_allgather(const struct group *g, const void *operands, void *
         code = PMPI_Reduce_local(element(all, l, (MPI_Count)i * count), sum, count, l->type, op);
     if (!code && sum)
         code = copy(g, sum, count, l, recvbuf, count, l);
-    free(block);
+    give(block);
     return code;
 }
 
@@ -460,7 +465,7 @@ static int scan_exscan(const struct group *g, const void *operands, void *recvbu
         code = copy(g, operands, count, l, recvbuf, count, l);
     if (!code && g->rank > 0)
         code = PMPI_Reduce_local(before, recvbuf, count, l->type, op);
-    free(block);
+    give(block);
     return code;
 }
 

@@ -8,7 +8,7 @@ from limosa_lab.model.fitting import Point
 from limosa_lab.tables import Table
 from limosa_lab.tune.consistency import MARGIN, violations
 from limosa_lab.tune.rules import Entry, Measured
-from limosa_lab.tune.verdict import LEAST, Cases, counting, mean_ratio
+from limosa_lab.tune.verdict import Cases, counting, is_slower, mean_ratio
 from limosa_lab.wording import size
 
 # A case is noisy if repetitions differ by this part of the time, a machine if this part of the cases is.
@@ -91,7 +91,7 @@ def doubts(title: str, measured: Cases) -> list[str]:
 
 def slower(kept: Sequence[Entry], measured: Cases) -> int:
     """Count the cases that are done otherwise and take longer, by more than the noise."""
-    return sum(case.gain < -max(case.noise, LEAST) for case in _changed(kept, measured))
+    return sum(map(is_slower, _changed(kept, measured)))
 
 
 def _changed(kept: Sequence[Entry], measured: Cases) -> list[Measured]:

@@ -14,7 +14,6 @@
 #define RULES_H
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -127,8 +126,6 @@ static struct {
     char wrong[200]; /* what is wrong with the text; empty if nothing */
 } rules;
 
-static pthread_once_t rules_once = PTHREAD_ONCE_INIT;
-
 /* A number without a sign at `*at`, which is moved behind it, or `any` for an asterisk. */
 static bool read_number(char **at, long long any, long long *number)
 {
@@ -159,7 +156,8 @@ static bool read_rule(char *text, struct rule *rule)
     return well && rule->low <= rule->high;
 }
 
-static void read_rules(void)
+/* When the library is loaded, so that calls need not look whether it was done. */
+__attribute__((constructor)) static void read_rules(void)
 {
     const char *given = getenv("LIMOSA_TUNED");
     char *text = strdup(given ? given : ""), *rest = text;
@@ -182,11 +180,14 @@ static void read_rules(void)
         rules.has[recipes[rules.rule[i].recipe].operation] = true;
 }
 
-/* Are there rules for an operation? */
-static inline bool rules_have(enum operation operation)
+/* Are there rules for an operation, with so many ranks? */
+static inline bool rules_have(enum operation operation, int ranks)
 {
-    pthread_once(&rules_once, read_rules);
-    return rules.has[operation];
+    for (int i = 0; i < rules.count; i++)
+        if (recipes[rules.rule[i].recipe].operation == operation &&
+            (!rules.rule[i].ranks || rules.rule[i].ranks == ranks))
+            return true;
+    return false;
 }
 
 static enum recipe rules_choose(enum operation operation, int ranks, long long bytes)

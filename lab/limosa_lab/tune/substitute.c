@@ -8,7 +8,7 @@
  * - All ranks replace a call or none does: what decides is known to all alike, the number of ranks and the bytes.
  * - Passed on: calls on intercommunicators, without data, with 2 GB and more, or with arguments that are wrong, which
  *   the library then finds itself.
- * - Nothing is kept between calls but the rules.
+ * - Between calls the rules and memory for intermediate data are kept (scratch.h).
  *
  * It is compiled with the mpi.h of the library that it is used with: for all libraries behind the standard ABI that is
  * one file. */
@@ -24,39 +24,64 @@
 /* --- what decides --------------------------------------------------------------------------------------------------
  */
 
-/* Does a call on this communicator come into question? */
-static bool is_open(enum operation operation, MPI_Comm comm, struct group *g)
+/* Rank 0 says, once, that the rules make no sense. */
+static bool tell(MPI_Comm comm)
 {
-    int inter = 1;
-    if (!rules_have(operation) || comm == MPI_COMM_NULL || PMPI_Comm_test_inter(comm, &inter) || inter)
-        return false;
-    g->comm = comm;
-    return !PMPI_Comm_size(comm, &g->size) && !PMPI_Comm_rank(comm, &g->rank) && g->size > 1;
+    static bool is_told;
+    int rank;
+    if (*rules.wrong && !is_told && comm != MPI_COMM_NULL && !PMPI_Comm_rank(comm, &rank)) {
+        is_told = true;
+        if (rank == 0)
+            fprintf(stderr, "limosa: LIMOSA_TUNED: %s; nothing is replaced\n", rules.wrong);
+    }
+    return false;
 }
 
-/* The recipe for a call of so many bytes; ITSELF if there is none. */
+/* Does a call on this communicator come into question? Where there are no rules for an operation, its calls ask the
+ * library for nothing. */
+static bool is_open(enum operation operation, MPI_Comm comm, struct group *g)
+{
+    if (!rules.has[operation] || comm == MPI_COMM_NULL)
+        return tell(comm);
+    g->comm = comm;
+    return !PMPI_Comm_size(comm, &g->size) && g->size > 1 && rules_have(operation, g->size);
+}
+
+/* The recipe for a call of so many bytes; ITSELF if there is none. Bytes need the size of a datatype alone: what is not
+ * replaced asks the library for nothing else. */
 static enum recipe choose(enum operation operation, const struct group *g, long long bytes)
 {
-    static bool told;
-    if (*rules.wrong && g->rank == 0 && !told) {
-        told = true;
-        fprintf(stderr, "limosa: LIMOSA_TUNED: %s; nothing is replaced\n", rules.wrong);
-    }
     return bytes > INT_MAX ? ITSELF : rules_choose(operation, g->size, bytes);
+}
+
+/* The rest of what is to be known of the group, once there is a recipe; false for an intercommunicator. */
+static bool join(struct group *g)
+{
+    int inter = 1;
+    return !PMPI_Comm_test_inter(g->comm, &inter) && !inter && !PMPI_Comm_rank(g->comm, &g->rank);
+}
+
+static bool size_of(MPI_Datatype type, struct layout *l)
+{
+    int size;
+    if (type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size))
+        return false;
+    l->type = type;
+    /* One that is too long for an int is too long for a recipe. */
+    l->size = size == MPI_UNDEFINED ? (MPI_Count)INT_MAX + 1 : size;
+    return true;
 }
 
 static bool layout(MPI_Datatype type, struct layout *l)
 {
     MPI_Aint low;
-    int size, integers, addresses, types, combiner;
-    if (type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size) || PMPI_Type_get_extent(type, &low, &l->extent) ||
+    int integers, addresses, types, combiner;
+    if (!size_of(type, l) || PMPI_Type_get_extent(type, &low, &l->extent) ||
         PMPI_Type_get_true_extent(type, &l->true_low, &l->true_extent) ||
         PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner))
         return false;
-    l->type = type;
-    /* One that is too long for an int is too long for a recipe. */
-    l->size = size == MPI_UNDEFINED ? (MPI_Count)INT_MAX + 1 : size;
-    l->dense = combiner == MPI_COMBINER_NAMED && !low && !l->true_low && l->extent == size && l->true_extent == size;
+    l->dense =
+        combiner == MPI_COMBINER_NAMED && !low && !l->true_low && l->extent == l->size && l->true_extent == l->size;
     return true;
 }
 
@@ -82,17 +107,18 @@ static bool bcast(int *code, void *buffer, MPI_Count count, MPI_Datatype type, i
     struct group g;
     struct layout l;
     long long bytes;
-    if (!is_open(BCAST, comm, &g) || !is_root(root, &g) || !layout(type, &l) || !(bytes = bytes_of(count, &l, 1)))
+    if (!is_open(BCAST, comm, &g) || !is_root(root, &g) || !size_of(type, &l) || !(bytes = bytes_of(count, &l, 1)))
         return false;
     enum recipe recipe = choose(BCAST, &g, bytes);
+    if (recipe == ITSELF || !join(&g) || !layout(type, &l))
+        return false;
     static int (*const by[RECIPES])(const struct group *, void *, int, const struct layout *, int) = {
         [BCAST_SCATTER_ALLGATHER] = bcast_scatter_allgather,
         [BCAST_ALLREDUCE] = bcast_allreduce,
         [BCAST_SEND] = bcast_send,
     };
-    if (recipe != ITSELF)
-        *code = by[recipe](&g, buffer, (int)count, &l, root);
-    return recipe != ITSELF;
+    *code = by[recipe](&g, buffer, (int)count, &l, root);
+    return true;
 }
 
 static bool allgather(int *code, const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
@@ -101,11 +127,11 @@ static bool allgather(int *code, const void *sendbuf, MPI_Count sendcount, MPI_D
     struct group g;
     struct layout s, r;
     long long bytes;
-    if (!is_open(ALLGATHER, comm, &g) || !layout(recvtype, &r) || !(bytes = bytes_of(recvcount, &r, g.size)))
+    if (!is_open(ALLGATHER, comm, &g) || !size_of(recvtype, &r) || !(bytes = bytes_of(recvcount, &r, g.size)))
         return false;
     bool in_place = sendbuf == MPI_IN_PLACE;
     enum recipe recipe = choose(ALLGATHER, &g, bytes);
-    if (recipe == ITSELF || (!in_place && !layout(sendtype, &s)))
+    if (recipe == ITSELF || !join(&g) || !layout(recvtype, &r) || (!in_place && !layout(sendtype, &s)))
         return false;
     struct sent sent = {sendbuf, (int)(in_place ? recvcount : sendcount), in_place ? &r : &s};
     static int (*const by[RECIPES])(const struct group *, struct sent, void *, int, const struct layout *) = {
@@ -127,7 +153,7 @@ static bool allgatherv(int *code, const void *sendbuf, MPI_Count sendcount, MPI_
 {
     struct group g;
     struct layout s, r;
-    if (!recvcounts || !displacements || !is_open(ALLGATHERV, comm, &g) || !layout(recvtype, &r))
+    if (!recvcounts || !displacements || !is_open(ALLGATHERV, comm, &g) || !size_of(recvtype, &r))
         return false;
     MPI_Count total = 0;
     for (int i = 0; i < g.size; i++) {
@@ -139,7 +165,8 @@ static bool allgatherv(int *code, const void *sendbuf, MPI_Count sendcount, MPI_
     }
     long long bytes = bytes_of(total, &r, 1);
     bool in_place = sendbuf == MPI_IN_PLACE;
-    if (!bytes || choose(ALLGATHERV, &g, bytes) == ITSELF || (!in_place && !layout(sendtype, &s)))
+    if (!bytes || choose(ALLGATHERV, &g, bytes) == ITSELF || !join(&g) || !layout(recvtype, &r) ||
+        (!in_place && !layout(sendtype, &s)))
         return false;
     int *places, *counts = blocks(&g, 0, &places);
     for (int i = 0; counts && i < g.size; i++) {
@@ -148,7 +175,7 @@ static bool allgatherv(int *code, const void *sendbuf, MPI_Count sendcount, MPI_
     }
     struct sent sent = {sendbuf, (int)sendcount, &s};
     *code = counts ? allgatherv_gatherv_bcast(&g, sent, recvbuf, counts, places, &r) : no_memory(&g);
-    free(counts);
+    give(counts);
     return true;
 }
 
@@ -157,14 +184,15 @@ static bool gather(int *code, const void *sendbuf, MPI_Count sendcount, MPI_Data
 {
     struct group g;
     struct layout s, r = {.type = MPI_BYTE};
-    if (!is_open(GATHER, comm, &g) || !is_root(root, &g) || (g.rank == root && !layout(recvtype, &r)))
+    bool in_place = sendbuf == MPI_IN_PLACE; /* at the root */
+    if (!is_open(GATHER, comm, &g) || !is_root(root, &g) || !size_of(in_place ? recvtype : sendtype, &s))
         return false;
-    bool in_place = g.rank == root && sendbuf == MPI_IN_PLACE;
-    if (!in_place && !layout(sendtype, &s))
+    long long bytes = bytes_of(in_place ? recvcount : sendcount, &s, g.size);
+    enum recipe recipe = bytes ? choose(GATHER, &g, bytes) : ITSELF;
+    if (recipe == ITSELF || !join(&g) || (g.rank == root && !layout(recvtype, &r)) ||
+        (in_place ? g.rank != root : !layout(sendtype, &s)))
         return false;
     struct sent sent = {sendbuf, (int)(in_place ? recvcount : sendcount), in_place ? &r : &s};
-    long long bytes = bytes_of(in_place ? recvcount : sendcount, sent.l, g.size);
-    enum recipe recipe = bytes ? choose(GATHER, &g, bytes) : ITSELF;
     if (recipe == GATHER_ALLGATHER)
         *code = gather_allgather(&g, sent, recvbuf, (int)recvcount, &r, root);
     else if (recipe == GATHER_REDUCE)
@@ -181,13 +209,14 @@ static bool scatter(int *code, const void *sendbuf, MPI_Count sendcount, MPI_Dat
 {
     struct group g;
     struct layout s = {.type = MPI_BYTE}, r = {.type = MPI_BYTE};
-    if (!is_open(SCATTER, comm, &g) || !is_root(root, &g) || (g.rank == root && !layout(sendtype, &s)))
+    bool in_place = recvbuf == MPI_IN_PLACE; /* at the root */
+    if (!is_open(SCATTER, comm, &g) || !is_root(root, &g) || !size_of(in_place ? sendtype : recvtype, &r))
         return false;
-    bool in_place = g.rank == root && recvbuf == MPI_IN_PLACE;
-    if (!in_place && !layout(recvtype, &r))
-        return false;
-    long long bytes = in_place ? bytes_of(sendcount, &s, g.size) : bytes_of(recvcount, &r, g.size);
+    long long bytes = bytes_of(in_place ? sendcount : recvcount, &r, g.size);
     enum recipe recipe = bytes ? choose(SCATTER, &g, bytes) : ITSELF;
+    if (recipe == ITSELF || !join(&g) || (g.rank == root && !layout(sendtype, &s)) ||
+        (in_place ? g.rank != root : !layout(recvtype, &r)))
+        return false;
     if (g.rank != root)
         sendcount = 0;
     struct sent sent = {sendbuf, (int)sendcount, &s};
@@ -207,11 +236,11 @@ static bool alltoall(int *code, const void *sendbuf, MPI_Count sendcount, MPI_Da
     struct group g;
     struct layout s, r;
     long long bytes;
-    if (!is_open(ALLTOALL, comm, &g) || !layout(recvtype, &r) || !(bytes = bytes_of(recvcount, &r, g.size)))
+    if (!is_open(ALLTOALL, comm, &g) || !size_of(recvtype, &r) || !(bytes = bytes_of(recvcount, &r, g.size)))
         return false;
     bool in_place = sendbuf == MPI_IN_PLACE;
     enum recipe recipe = choose(ALLTOALL, &g, bytes);
-    if (recipe == ITSELF || (!in_place && !layout(sendtype, &s)))
+    if (recipe == ITSELF || !join(&g) || !layout(recvtype, &r) || (!in_place && !layout(sendtype, &s)))
         return false;
     struct sent sent = {sendbuf, (int)(in_place ? recvcount : sendcount), in_place ? &r : &s};
     *code = recipe == ALLTOALL_SEND ? alltoall_send(&g, sent, recvbuf, (int)recvcount, &r)
@@ -222,7 +251,7 @@ static bool alltoall(int *code, const void *sendbuf, MPI_Count sendcount, MPI_Da
 /* What all reductions share: bytes of the operands of a rank, `times` blocks. */
 static long long reduced(MPI_Count count, int times, MPI_Datatype type, MPI_Op op, struct layout *l)
 {
-    return op != MPI_OP_NULL && layout(type, l) ? bytes_of(count, l, times) : 0;
+    return op != MPI_OP_NULL && size_of(type, l) ? bytes_of(count, l, times) : 0;
 }
 
 static bool reduce(int *code, const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype type, MPI_Op op,
@@ -234,11 +263,12 @@ static bool reduce(int *code, const void *sendbuf, void *recvbuf, MPI_Count coun
     if (!is_open(REDUCE, comm, &g) || !is_root(root, &g) || !(bytes = reduced(count, 1, type, op, &l)))
         return false;
     enum recipe recipe = choose(REDUCE, &g, bytes);
+    if (recipe == ITSELF || !join(&g) || !layout(type, &l))
+        return false;
     const void *operands = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
-    if (recipe != ITSELF)
-        *code = (recipe == REDUCE_ALLREDUCE ? reduce_allreduce : reduce_by_parts)(&g, operands, recvbuf, (int)count, &l,
-                                                                                  op, root);
-    return recipe != ITSELF;
+    *code = (recipe == REDUCE_ALLREDUCE ? reduce_allreduce : reduce_by_parts)(&g, operands, recvbuf, (int)count, &l, op,
+                                                                              root);
+    return true;
 }
 
 static bool allreduce(int *code, const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype type, MPI_Op op,
@@ -250,6 +280,8 @@ static bool allreduce(int *code, const void *sendbuf, void *recvbuf, MPI_Count c
     if (!is_open(ALLREDUCE, comm, &g) || !(bytes = reduced(count, 1, type, op, &l)))
         return false;
     enum recipe recipe = choose(ALLREDUCE, &g, bytes);
+    if (recipe == ITSELF || !join(&g) || !layout(type, &l))
+        return false;
     const void *operands = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
     if (recipe == ALLREDUCE_REDUCE_BCAST)
         *code = allreduce_reduce_bcast(&g, sendbuf, recvbuf, (int)count, type, op);
@@ -268,18 +300,19 @@ static bool scan(int *code, enum operation operation, const void *sendbuf, void 
         return false;
     /* All operands may be gathered. */
     enum recipe recipe = bytes_of(count, &l, g.size) ? choose(operation, &g, bytes) : ITSELF;
+    if (recipe == ITSELF || !join(&g) || !layout(type, &l))
+        return false;
     const void *operands = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
-    if (recipe != ITSELF)
-        *code = (recipe == SCAN_EXSCAN      ? scan_exscan
-                 : recipe == SCAN_ALLGATHER ? scan_allgather
-                                            : exscan_allgather)(&g, operands, recvbuf, (int)count, &l, op);
-    return recipe != ITSELF;
+    *code = (recipe == SCAN_EXSCAN      ? scan_exscan
+             : recipe == SCAN_ALLGATHER ? scan_allgather
+                                        : exscan_allgather)(&g, operands, recvbuf, (int)count, &l, op);
+    return true;
 }
 
 static bool barrier(int *code, MPI_Comm comm)
 {
     struct group g;
-    if (!is_open(BARRIER, comm, &g) || choose(BARRIER, &g, 0) == ITSELF)
+    if (!is_open(BARRIER, comm, &g) || choose(BARRIER, &g, 0) == ITSELF || !join(&g))
         return false;
     *code = barrier_allreduce(&g);
     return true;
@@ -307,14 +340,14 @@ static bool reduce_scatter_block(int *code, const void *sendbuf, void *recvbuf, 
     if (!is_open(REDUCE_SCATTER_BLOCK, comm, &g) || !(bytes = reduced(count, g.size, type, op, &l)))
         return false;
     enum recipe recipe = choose(REDUCE_SCATTER_BLOCK, &g, bytes);
-    if (recipe == ITSELF)
+    if (recipe == ITSELF || !join(&g) || !layout(type, &l))
         return false;
     int *displacements, *counts = blocks(&g, (int)count, &displacements);
     if (counts)
         by_parts(code, recipe, &g, sendbuf, recvbuf, counts, displacements, (int)count * g.size, &l, op);
     else
         *code = no_memory(&g);
-    free(counts);
+    give(counts);
     return true;
 }
 
@@ -335,7 +368,7 @@ static bool reduce_scatter(int *code, const void *sendbuf, void *recvbuf, MPI_Co
     }
     long long bytes = reduced(total, 1, type, op, &l);
     enum recipe recipe = bytes ? choose(REDUCE_SCATTER, &g, bytes) : ITSELF;
-    if (recipe == ITSELF)
+    if (recipe == ITSELF || !join(&g) || !layout(type, &l))
         return false;
     int *displacements, *counts = blocks(&g, 0, &displacements);
     for (int i = 0, before = 0; counts && i < g.size; before += counts[i++]) {
@@ -346,7 +379,7 @@ static bool reduce_scatter(int *code, const void *sendbuf, void *recvbuf, MPI_Co
         by_parts(code, recipe, &g, sendbuf, recvbuf, counts, displacements, (int)total, &l, op);
     else
         *code = no_memory(&g);
-    free(counts);
+    give(counts);
     return true;
 }
 

@@ -17,6 +17,8 @@ Cases = Mapping[tuple[str, int, int], Measured]
 
 # What is less than this part of the time is no difference, however quiet the machine was.
 LEAST = 0.03
+# Nor are so few microseconds: what two runs of the same program differ by.
+LEAST_TIME = 0.05
 # What an entry must save at each of its sizes, so that it does when it is measured again.
 KEPT = 0.05
 
@@ -106,15 +108,21 @@ def counting(entries: Iterable[Entry], operation: str, ranks: int, n: int) -> En
 
 
 def _whole(entry: Entry, evidence: Sequence[Measured]) -> list[Entry]:
-    slower = any(case.gain < -max(case.noise, LEAST) for case in evidence)
+    slower = any(map(is_slower, evidence))
     faster = mean_ratio(evidence) < 1 - LEAST
     return [replace(entry, evidence=tuple(evidence))] if faster and not slower else []
 
 
+def is_slower(case: Measured) -> bool:
+    """Tell whether a case takes longer with the entry, beyond the noise and what is any difference at all."""
+    return case.gain < -max(case.noise, LEAST) and case.after - case.before > LEAST_TIME
+
+
 def _why_not(evidence: Sequence[Measured], *, whole: bool) -> str:
-    best, worst = max(evidence, key=lambda case: case.gain), min(evidence, key=lambda case: case.gain)
+    best = max(evidence, key=lambda case: case.gain)
+    worst = min(evidence, key=lambda case: (not is_slower(case), case.gain))
     saved = f"saved {100 * best.gain:.0f} % at best, by measurement"
-    if whole and worst.gain < -max(worst.noise, LEAST):
+    if whole and is_slower(worst):
         return f"{saved}, and took {-100 * worst.gain:.0f} % longer at {size(worst.bytes)}"
     return saved
 
