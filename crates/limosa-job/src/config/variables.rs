@@ -1,6 +1,6 @@
 //! The table of the `LIMOSA_*` variables: names, forms, defaults, and what each is for.
 
-use crate::names::{ENV_COLL_TUNED, ENV_FD, ENV_ID, ENV_PID, ENV_RANK, ENV_SIZE};
+use crate::names::{ENV_COLL_TUNED, ENV_FD, ENV_ID, ENV_LOCAL_RANK, ENV_LOCAL_SIZE, ENV_PID, ENV_RANK, ENV_SIZE};
 
 /// The declaration of one variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -244,6 +244,8 @@ pub const VARIABLES: &[Variable] = &[
     ),
     rank(ENV_RANK, "Rank of this process in its job"),
     rank(ENV_SIZE, "Number of ranks of the job"),
+    rank(ENV_LOCAL_RANK, "Number of this process among those of its host: 0, 1, ..."),
+    rank(ENV_LOCAL_SIZE, "Number of ranks of the job on this host"),
     internal(ENV_COLL_TUNED, "Rows of the tuning file, for the table of collective algorithms"),
     internal(ENV_ID, "Id of the job"),
     internal(ENV_PID, "Process id of the launcher"),
