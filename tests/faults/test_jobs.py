@@ -336,3 +336,10 @@ def test_many_jobs_at_the_same_time(job, program, nothing_left):
     for each in jobs:
         outcome = each.wait(30)
         assert outcome.code == 0, outcome.text
+
+
+@pytest.mark.parametrize(("options", "env"), [(["-usize", "7"], {}), ([], {"MPIEXEC_UNIVERSE_SIZE": "7"})])
+def test_the_size_of_the_universe_is_said_as_for_mpich(job, python, options, env):
+    text = "from mpi4py import MPI; print(MPI.COMM_WORLD.Get_attr(MPI.UNIVERSE_SIZE))"
+    outcome = job([python, "-c", text], n=1, options=options, env=env).wait(20)
+    assert (outcome.code, outcome.out) == (0, "7\n"), outcome.text
