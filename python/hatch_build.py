@@ -14,6 +14,7 @@ in the environment                 from
 ``bin/limosa``                     crate ``limosa-cli``
 ``bin/mpiexec``, ``bin/mpirun``    ``python/scripts/mpiexec``
 ``bin/mpicc``, ``mpicxx`` ...      ``python/scripts/mpicc``
+``bin/mpifort``, ``mpif90`` ...    ``python/scripts/mpifort``
 ``limosa/octave/src/mpitb_*.cc``   ``limosa-api -- octave-functions`` and ``octave-constants``
 ``limosa/java/limosa.jar``         ``java/`` and ``limosa-api -- java``, where a JDK is there
 ``limosa/_fast_path*.so``          ``python/compiled/``, where a C compiler and Python's header are there
@@ -82,7 +83,12 @@ class LimosaBuildHook(BuildHookInterface[Any]):
             shutil.copy(file, own)
             build_data["shared_data"][str(own)] = f"{folder}/limosa/{file.name}"
         build_data["shared_scripts"] |= {str(launcher): "limosa"}
-        for script, names in {"mpiexec": ["mpiexec", "mpirun"], "mpicc": ["mpicc", "mpicxx", "mpic++"]}.items():
+        commands = {
+            "mpiexec": ["mpiexec", "mpirun"],
+            "mpicc": ["mpicc", "mpicxx", "mpic++", "mpiCC"],
+            "mpifort": ["mpifort", "mpif90", "mpif77"],
+        }
+        for script, names in commands.items():
             for name in names:
                 copy = staging / name
                 shutil.copy(scripts / script, copy)

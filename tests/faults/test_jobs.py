@@ -6,6 +6,7 @@ Each test looks at what a user would see: exit code, message, and that nothing i
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import signal
@@ -90,6 +91,40 @@ def test_no_child_of_a_rank_outlives_the_launcher(job, program, nothing_left, si
     pids = pids_of(running, 4)
     os.kill(running.process.pid, signalled)
     assert survivors(pids.values()) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ("pidfd_open", errno.EPERM),
+        ("pidfd_open", errno.ENOSYS),
+        ("close_range", errno.ENOSYS),
+        ("prctl", errno.EPERM),
+        ("setsid", errno.EPERM),
+        ("membarrier", errno.EPERM),
+        ("process_vm_readv", errno.EPERM),
+    ],
+)
+def test_jobs_start_and_leave_nothing_where_a_system_call_is_refused(job, program, nothing_left, call, error):
+    wrapper = [program("deny"), call, str(error)]
+    running = job([program("scene"), "children"], n=2, wrapper=wrapper)
+    if running.process.poll() == 77:
+        pytest.skip("no system call filters here")
+    pids = pids_of(running, 4)
+    below = Path(f"/proc/{running.process.pid}/task/{running.process.pid}/children").read_text().split()
+    os.kill(running.process.pid, signal.SIGKILL)
+    assert survivors([*pids.values(), *map(int, below)]) == []
+    if call == "pidfd_open":
+        outcome = job([program("scene"), "leave", "7"], n=2, wrapper=wrapper).wait(10)
+        assert outcome.code == 7, outcome.text
+
+
+def test_the_doctor_names_a_system_call_that_is_refused(program, limosa):
+    words = [program("deny"), "pidfd_open", str(errno.ENOSYS), limosa, "doctor"]
+    found = subprocess.run(words, capture_output=True, text=True, timeout=100)
+    if found.returncode == 77:
+        pytest.skip("no system call filters here")
+    assert re.search(r"^warn pidfd_open: refused", found.stdout, re.MULTILINE), found.stdout
 
 
 def test_no_child_of_a_rank_outlives_a_killed_rank(job, program, nothing_left):
@@ -301,3 +336,10 @@ def test_many_jobs_at_the_same_time(job, program, nothing_left):
     for each in jobs:
         outcome = each.wait(30)
         assert outcome.code == 0, outcome.text
+
+
+@pytest.mark.parametrize(("options", "env"), [(["-usize", "7"], {}), ([], {"MPIEXEC_UNIVERSE_SIZE": "7"})])
+def test_the_size_of_the_universe_is_said_as_for_mpich(job, python, options, env):
+    text = "from mpi4py import MPI; print(MPI.COMM_WORLD.Get_attr(MPI.UNIVERSE_SIZE))"
+    outcome = job([python, "-c", text], n=1, options=options, env=env).wait(20)
+    assert (outcome.code, outcome.out) == (0, "7\n"), outcome.text

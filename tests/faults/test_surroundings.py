@@ -225,3 +225,54 @@ def test_a_program_may_close_all_descriptors_and_use_their_numbers(compiled, fol
         [limosa, "run", "-n", "2", program, *reuses], env=env, capture_output=True, text=True, timeout=300
     )
     assert (done.stdout, done.stderr, done.returncode) == ("in order\n" * 2, "", 0)
+
+
+@pytest.fixture
+def foreign(folder) -> Path:
+    """A program of another MPI library, which is empty here: it sleeps until it is ended."""
+    (folder / "mpi.c").write_text("int MPI_Init(int *c, char ***v) { return c == 0 && v == 0; }\n")
+    (folder / "other.c").write_text(
+        "#include <unistd.h>\nint MPI_Init(int *, char ***);\n"
+        "int main(void) { MPI_Init(0, 0); for (;;) sleep(1); return 0; }\n"
+    )
+    library, program = folder / "libmpi.so.12", folder / "other"
+    for words in (
+        ["-shared", "-fPIC", "-Wl,-soname,libmpi.so.12", "mpi.c", "-o", library],
+        ["other.c", library, "-Wl,-rpath,$ORIGIN", "-o", program],
+    ):
+        subprocess.run(["cc", *words], check=True, cwd=folder)
+    return program
+
+
+@pytest.mark.parametrize("wrapper", [[], ["sh", "-c", '"$0"; true']])
+def test_another_mpi_library_is_named_while_the_program_runs(job, foreign, wrapper):
+    running = job([*wrapper, foreign], n=2)
+    said = running.process.stderr.readline() + running.process.stderr.readline()
+    assert running.process.poll() is None
+    for part in ("none of the 2 ranks has joined", "another MPI library", "libmpi.so.12", "--mpi mpich"):
+        assert part in said, said
+    running.process.send_signal(signal.SIGTERM)
+    assert running.wait(30).err.count("another MPI library") == 0
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_another_mpi_library_that_is_not_found_is_named(job, foreign, n):
+    (foreign.parent / "libmpi.so.12").unlink()
+    outcome = job([foreign], n=n).wait(30)
+    assert outcome.code == 127
+    assert "was made for another MPI library, libmpi.so.12, which is not found" in outcome.err, outcome.err
+    assert "--mpi mpich" in outcome.err
+
+
+def test_the_limit_of_processes_is_named_when_it_stops_a_start(folder, limosa):
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    codes = []
+    for most in (1, 3, 1000):
+        # A user without other processes; root has no such limit.
+        words = ["setpriv", "--reuid=61234", "--clear-groups", "--inh-caps=-all", "prlimit", f"--nproc={most}"]
+        command = [*words, limosa, "run", "-n", "2", "true"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=folder)
+        codes.append(done.returncode)
+        assert (f"limited to {most} (`ulimit -u`)" in done.stderr) == (done.returncode != 0), done
+    assert codes[0] == 3 and codes[-1] == 0, codes

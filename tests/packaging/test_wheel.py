@@ -86,6 +86,8 @@ def test_brings_every_file(prefix):
         "bin/mpirun",
         "bin/mpicc",
         "bin/mpicxx",
+        "bin/mpiCC",
+        "bin/mpifort",
         "include/mpi.h",
         "include/limosa.h",
         "lib/libmpi_abi.so.1",

@@ -369,6 +369,13 @@ pub(crate) fn describe(handle: Handle, wanted: &Kind, miss: &Miss) -> String {
         }
         _ if number == 0 => format!("is a null pointer, not {}: use {} for none", wanted.noun, wanted.null_name),
         _ => {
+            if let Some(library) = foreign::library_of(number, wanted) {
+                return format!(
+                    "(0x{number:x}) is {} of {library}, not of Limosa: a part of the program was compiled for another \
+                     MPI library; compile it with Limosa's mpicc (`limosa cc`)",
+                    wanted.noun
+                );
+            }
             let owner = kind::ALL.iter().find(|k| owns(k, number));
             match (predefined_name(number), owner) {
                 (Some(name), Some(owner)) if owner.tag == wanted.tag => {
@@ -383,6 +390,75 @@ pub(crate) fn describe(handle: Handle, wanted: &Kind, miss: &Miss) -> String {
                 }
                 _ => format!("(0x{number:x}) is not the handle of {}", wanted.noun),
             }
+        }
+    }
+}
+
+mod foreign {
+    //! Handles of other MPI libraries, which a part of a program passes that was compiled for one of them.
+
+    use super::Kind;
+
+    /// The library that this handle belongs to.
+    pub(super) fn library_of(number: usize, wanted: &Kind) -> Option<&'static str> {
+        if is_of_mpich(number, wanted) {
+            return Some("MPICH or Intel MPI");
+        }
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        is_of_open_mpi(number, &maps).then_some("Open MPI")
+    }
+
+    /// MPICH's handles are numbers of 32 bits: two tell how the object is found, 01 for predefined ones, four its kind.
+    fn is_of_mpich(number: usize, wanted: &Kind) -> bool {
+        const PREDEFINED: usize = 1;
+        let kind = match wanted.null_name {
+            "MPI_COMM_NULL" => 1,
+            "MPI_GROUP_NULL" => 2,
+            "MPI_DATATYPE_NULL" => 3,
+            "MPI_ERRHANDLER_NULL" => 5,
+            "MPI_OP_NULL" => 6,
+            "MPI_INFO_NULL" => 7,
+            "MPI_WIN_NULL" => 8,
+            "MPI_REQUEST_NULL" => 11,
+            _ => return false,
+        };
+        let (way, index) = (number >> 30, number & 0x3ff_ffff);
+        // Requests of this library have numbers like those of MPICH's predefined objects.
+        let is_predefined = way == PREDEFINED && index < 1 << 16 && kind != 11;
+        number >> 26 & 0xf == kind && (is_predefined || way == 2 || way == 3)
+    }
+
+    /// Open MPI's predefined handles are addresses of objects in its library.
+    fn is_of_open_mpi(number: usize, maps: &str) -> bool {
+        let holds = |line: &str| {
+            let (range, file) = (line.split(' ').next()?, line.rsplit('/').next()?);
+            let (start, end) = range.split_once('-')?;
+            let bound = |text| usize::from_str_radix(text, 16).ok();
+            Some((bound(start)?..bound(end)?).contains(&number) && line.contains('/') && file.starts_with("libmpi"))
+        };
+        number > u32::MAX as usize && maps.lines().any(|line| holds(line) == Some(true))
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::super::kind;
+        use super::*;
+
+        #[test]
+        fn handles_of_mpich_are_known_by_their_numbers() {
+            assert!(is_of_mpich(0x4400_0000, &kind::COMMUNICATOR) && is_of_mpich(0x8400_0002, &kind::COMMUNICATOR));
+            assert!(is_of_mpich(0x4c00_0405, &kind::DATATYPE) && is_of_mpich(0x5800_0003, &kind::OP));
+            assert!(is_of_mpich(0xac00_0001, &kind::REQUEST) && !is_of_mpich(0x6c00_0001, &kind::REQUEST));
+            assert!(!is_of_mpich(0x4400_0000, &kind::DATATYPE) && !is_of_mpich(0x7f00_4400_0000, &kind::COMMUNICATOR));
+        }
+
+        #[test]
+        fn handles_of_open_mpi_lie_in_its_library() {
+            let maps = "7f0010-7f0020 rw-p 0 0:0 7 /x/libmpi.so.40.30\n7f0020000000-7f0020002000 rw-p 0 0:0 7 \
+                        /x/libmpi.so.40.30\n7f0030000000-7f0030001000 rw-p 0 0:0 8 /x/libc.so.6\n";
+            assert!(is_of_open_mpi(0x7f00_2000_1000, maps));
+            assert!(!is_of_open_mpi(0x7f00_2000_2000, maps) && !is_of_open_mpi(0x7f00_3000_0000, maps));
+            assert!(!is_of_open_mpi(0x7f0018, maps));
         }
     }
 }

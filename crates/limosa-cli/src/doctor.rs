@@ -10,6 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 use clap::Args;
 use limosa_device::fabric::Library;
 use rustix::fs::{Access, FallocateFlags, MemfdFlags};
+use rustix::process::{PidfdFlags, pidfd_open};
 use serde_json::json;
 
 mod between;
@@ -64,6 +65,7 @@ pub fn main(options: &Options) -> ExitCode {
         cross_memory(),
         yama(),
         membarrier(),
+        descriptors_of_processes(),
         network(),
         between::ssh(),
         between::message_folder(),
@@ -245,6 +247,17 @@ fn membarrier() -> Finding {
             what,
             format!("refused ({error}): small messages cost a fence more"),
             "allow the system call membarrier in the sandbox",
+        ),
+    }
+}
+
+fn descriptors_of_processes() -> Finding {
+    match pidfd_open(rustix::process::getpid(), PidfdFlags::empty()) {
+        Ok(_) => ok("pidfd_open", "works: the launcher waits for its processes without threads"),
+        Err(error) => warn(
+            "pidfd_open",
+            format!("refused ({error}): the launcher has a thread for each process"),
+            "use Linux 5.3 or later, or allow this system call in the sandbox; it also works without",
         ),
     }
 }

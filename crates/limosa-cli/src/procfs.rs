@@ -67,6 +67,14 @@ pub fn processes() -> Vec<u32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
+/// The processes that a process has started and that still run, with those that these have started.
+pub fn descendants(pid: u32) -> Vec<u32> {
+    let started_by = |thread: &u32| fs::read_to_string(format!("/proc/{pid}/task/{thread}/children")).ok();
+    let lists: Vec<String> = threads(pid).iter().filter_map(started_by).collect();
+    let children = lists.iter().flat_map(|list| list.split_whitespace()).filter_map(|word| word.parse().ok());
+    children.flat_map(|child| [vec![child], descendants(child)].concat()).collect()
+}
+
 /// The short name of a process.
 pub fn name(pid: u32) -> Option<String> {
     Some(fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim_end().to_owned())

@@ -147,6 +147,11 @@ impl Found {
         self.ranks.iter().filter(|look| look.is_here).map(|look| &look.view)
     }
 
+    /// The ranks of other hosts as far as the board knows them, with the names of their hosts.
+    pub fn elsewhere(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.ranks.iter().filter(|look| !look.is_here).map(|look| (look.view.rank, look.host.as_str()))
+    }
+
     /// Gives the calls of ranks that run Python the names by which the program knows them.
     pub fn put_in_words(&mut self) {
         let waiting = self.ranks.iter().filter(|look| look.is_here && !look.view.records.is_empty());

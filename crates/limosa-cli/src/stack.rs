@@ -4,6 +4,7 @@
 //! each thread waits for in the kernel. Above each stack stands what the status board says of the rank. The ranks are
 //! stopped for some milliseconds while gdb or eu-stack reads them; py-spy does not stop them.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
@@ -11,7 +12,7 @@ use clap::Args;
 use limosa_job::{RankView, State};
 
 use crate::hang::{explain, stacks};
-use crate::message::{print, say};
+use crate::message::{print, ranks, say};
 use crate::ps::{self, Found};
 use crate::{exit, procfs};
 
@@ -46,6 +47,12 @@ pub fn main(options: &Options) -> ExitCode {
 pub fn show(job: &Found) {
     for view in job.views() {
         print(&of_rank(view));
+    }
+    let mut elsewhere: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    job.elsewhere().for_each(|(rank, host)| elsewhere.entry(host).or_default().push(rank));
+    for (host, numbers) in elsewhere {
+        let verb = if numbers.len() == 1 { "is" } else { "are" };
+        print(&format!("{} {verb} on {host}: run `limosa stack` there\n", ranks(&numbers)));
     }
 }
 

@@ -326,7 +326,7 @@ fn what_cannot_start_is_said_at_once() {
     assert!(done.err.contains("/etc/passwd is not executable\nhint: "), "{}", done.err);
     let done = run(&["-wdir", "/no/such", "true"]);
     assert_eq!(done.code, Some(2));
-    let done = run(&["-host", "elsewhere", "true"]);
+    let done = run(&["--device", "shm", "-host", "elsewhere", "true"]);
     assert_eq!(done.code, Some(2));
     assert!(done.err.contains("no device reaches the other hosts\nhint: pass --device file:"), "{}", done.err);
     let done = run(&["--no-such-option", "true"]);

@@ -37,6 +37,15 @@ fn ranks_of_all_hosts_are_one_job() {
 }
 
 #[test]
+fn each_rank_knows_its_number_on_its_host() {
+    let script = "echo $LIMOSA_RANK/$LIMOSA_LOCAL_RANK/$LIMOSA_LOCAL_SIZE $MPI_LOCALRANKID $OMPI_COMM_WORLD_LOCAL_RANK";
+    let done = run(&["-host", "one.example:2,localhost:1", "sh", "-c", script]);
+    let mut lines: Vec<&str> = done.out.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["0/0/2 0 0", "1/1/2 1 1", "2/0/1 0 0"], "{}", done.err);
+}
+
+#[test]
 fn a_failing_rank_elsewhere_ends_all_and_its_exit_code_is_passed_on() {
     for rank in 0..3 {
         let script = format!("test $LIMOSA_RANK = {rank} && exit 9; sleep 1000");
@@ -72,6 +81,22 @@ fn an_agent_that_does_not_start_is_explained() {
     assert!(done.err.contains("far.example: it has Limosa 0.0.0, and this is Limosa "), "{}", done.err);
     let done = finish(on_hosts(&folder, "yes", &args), b"");
     assert!(done.err.contains("far.example: what answers there is not Limosa"), "{}", done.err);
+}
+
+#[test]
+fn no_rank_starts_before_all_hosts_have_answered() {
+    let folder = directory();
+    let began = folder.path().join("began");
+    let ssh = "test $1 = far.example && { sleep 0.5; echo 'Permission denied (publickey).' >&2; exit 255; }; exec sh -c \
+               \"$2\"";
+    let program = format!("echo >> {}; sleep 1000", began.display());
+    let hosts = "localhost:1,one.example:1,far.example:1";
+    let done = finish(on_hosts(&folder, ssh, &["-host", hosts, "sh", "-c", &program]), b"");
+    assert_eq!(done.code, Some(3));
+    let says =
+        "limosa: cannot start ranks on the host far.example: Permission denied (publickey).\nhint: ssh needs a key";
+    assert!(done.err.starts_with(says), "{}", done.err);
+    assert!(!began.exists());
 }
 
 #[test]

@@ -94,6 +94,23 @@ fn lines_never_mix_and_no_byte_is_lost() {
 }
 
 #[test]
+fn long_lines_of_several_ranks_stay_whole() {
+    let script = "import os\nr = os.environ['LIMOSA_RANK']\nfor i in range(10): print(f'{r}:{i}:' + r * 300000)\n\
+                  print(r * 300000, end='')";
+    for (options, tag) in [(&[][..], 0), (&["-l"][..], 4)] {
+        let done = run(&[options, &["-n", "4", "python3", "-c", script]].concat());
+        assert_eq!(done.code, Some(0));
+        let mut whole = 0;
+        for line in done.out.lines().map(|line| &line[tag..]) {
+            let (begin, letters) = line.split_at(line.rfind(':').map_or(0, |at| at + 1));
+            assert!(letters.len() == 300_000 && letters.bytes().all(|byte| byte == letters.as_bytes()[0]), "{begin}");
+            whole += 1;
+        }
+        assert_eq!(whole, 44);
+    }
+}
+
+#[test]
 fn tags_name_the_rank_of_each_line_of_both_streams() {
     let done = run(&["-l", "-n", "2", "sh", "-c", "echo out; echo err >&2; printf last"]);
     assert_eq!(sorted(&done.out), ["[0] last", "[0] out", "[1] last", "[1] out"]);

@@ -35,7 +35,8 @@ pub use hosts::HostPlan;
 pub use job::{Job, JobError, processors, spare_ranks};
 pub use layout::MAX_RANKS;
 pub use names::{
-    ENV_COLL_TUNED, ENV_FD, ENV_HOST_ADDRESS, ENV_ID, ENV_PID, ENV_RANK, ENV_SIZE, MEMFD_PREFIX, MEMFD_SINGLE,
+    ENV_COLL_TUNED, ENV_FD, ENV_HOST_ADDRESS, ENV_ID, ENV_LOCAL_RANK, ENV_LOCAL_SIZE, ENV_PID, ENV_RANK, ENV_SIZE,
+    MEMFD_PREFIX, MEMFD_SINGLE,
 };
 pub use sys::{monotonic_ns, thread_id};
 pub use view::{Abort, Blocked, Kind, Lying, LyingView, Peer, RankView, Record, State, Wait, WaitView};

@@ -15,6 +15,10 @@ pub const ENV_HOST_ADDRESS: &str = "LIMOSA_JOB_ADDRESS";
 pub const ENV_RANK: &str = "LIMOSA_RANK";
 /// Environment: number of ranks of the job. Also of use to scripts that are no MPI programs.
 pub const ENV_SIZE: &str = "LIMOSA_SIZE";
+/// Environment: number of the process among those of its group on its host.
+pub const ENV_LOCAL_RANK: &str = "LIMOSA_LOCAL_RANK";
+/// Environment: how many processes of its group are on its host.
+pub const ENV_LOCAL_SIZE: &str = "LIMOSA_LOCAL_SIZE";
 
 /// The memory file of a launched job is called this plus the job's id; `limosa ps` looks for it.
 pub const MEMFD_PREFIX: &str = "limosa-job-";

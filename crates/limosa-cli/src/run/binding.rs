@@ -1,9 +1,9 @@
 //! Binding ranks to processors (`--bind-to`).
 //!
-//! On each host, the processors that the launcher or agent there may use are dealt out by cores: the host's first rank
-//! gets those of the first core, the next one those of the second, and so on, beginning again when there are more ranks
-//! than cores. Without the option nothing is bound:
-//! the library itself begins each rank on a processor of its own, and the system may move it.
+//! On each host, the processors that the launcher or agent there may use are dealt out by cores (or hardware threads,
+//! sockets, NUMA nodes): the host's first rank gets those of the first core, the next one those of the second, and so on,
+//! beginning again when there are more ranks than cores. Without the option nothing is bound: the library itself begins
+//! each rank on a processor of its own, and the system may move it.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,28 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 pub enum BindTo {
     /// The processors of one core
     Core,
+    /// One processor
+    Hwthread,
+    /// The processors of one socket
+    #[value(alias = "package")]
+    Socket,
+    /// The processors of one NUMA node
+    Numa,
     /// Nothing
     None,
 }
 
 impl BindTo {
+    /// All, by the numbers that stand for them between hosts.
+    pub const ALL: [BindTo; 5] = [BindTo::None, BindTo::Core, BindTo::Hwthread, BindTo::Socket, BindTo::Numa];
+
     /// As other launchers call it.
     pub fn word(self) -> &'static str {
         match self {
             BindTo::Core => "core",
+            BindTo::Hwthread => "hwthread",
+            BindTo::Socket => "socket",
+            BindTo::Numa => "numa",
             BindTo::None => "none",
         }
     }
@@ -31,11 +44,14 @@ impl BindTo {
 
 /// The processors of each of so many ranks of this host; empty without binding.
 pub fn of_ranks(bind_to: BindTo, ranks: usize) -> Vec<Vec<usize>> {
-    let cores = match bind_to {
-        BindTo::Core => cores(&allowed(), siblings),
+    let parts = match bind_to {
+        BindTo::Core => parts(&allowed(), siblings),
+        BindTo::Hwthread => parts(&allowed(), |processor| processor),
+        BindTo::Socket => parts(&allowed(), socket),
+        BindTo::Numa => parts(&allowed(), node),
         BindTo::None => Vec::new(),
     };
-    if cores.is_empty() { Vec::new() } else { cores.iter().cycle().take(ranks).cloned().collect() }
+    if parts.is_empty() { Vec::new() } else { parts.iter().cycle().take(ranks).cloned().collect() }
 }
 
 /// The processors as a set for the system.
@@ -72,13 +88,26 @@ fn siblings(processor: usize) -> usize {
     list.split(|c: char| !c.is_ascii_digit()).find_map(|word| word.parse().ok()).unwrap_or(processor)
 }
 
-/// Processors grouped by core.
-fn cores(allowed: &[usize], first_of_core: impl Fn(usize) -> usize) -> Vec<Vec<usize>> {
-    let mut cores: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+/// The number of the socket of a processor; 0 if it is not known.
+fn socket(processor: usize) -> usize {
+    let file = format!("/sys/devices/system/cpu/cpu{processor}/topology/physical_package_id");
+    std::fs::read_to_string(file).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+}
+
+/// The number of the NUMA node of a processor; 0 if it is not known.
+fn node(processor: usize) -> usize {
+    let entries = std::fs::read_dir(format!("/sys/devices/system/cpu/cpu{processor}")).into_iter().flatten().flatten();
+    let number = |name: std::ffi::OsString| name.to_str()?.strip_prefix("node")?.parse().ok();
+    entries.filter_map(|entry| number(entry.file_name())).next().unwrap_or(0)
+}
+
+/// Processors grouped by core, socket or node.
+fn parts(allowed: &[usize], part_of: impl Fn(usize) -> usize) -> Vec<Vec<usize>> {
+    let mut parts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for processor in allowed {
-        cores.entry(first_of_core(*processor)).or_default().push(*processor);
+        parts.entry(part_of(*processor)).or_default().push(*processor);
     }
-    cores.into_values().collect()
+    parts.into_values().collect()
 }
 
 #[cfg(test)]
@@ -87,7 +116,7 @@ mod tests {
 
     #[test]
     fn processors_of_one_core_stay_together_and_forbidden_ones_are_left_out() {
-        assert_eq!(cores(&[0, 1, 3, 4, 6], |processor| processor % 4), [vec![0, 4], vec![1], vec![6], vec![3]]);
+        assert_eq!(parts(&[0, 1, 3, 4, 6], |processor| processor % 4), [vec![0, 4], vec![1], vec![6], vec![3]]);
     }
 
     #[test]
@@ -103,5 +132,10 @@ mod tests {
         assert_eq!(cores.len(), 1000);
         assert!(cores.iter().all(|core| !core.is_empty()));
         assert!(of_ranks(BindTo::None, 2).is_empty());
+        assert!(of_ranks(BindTo::Hwthread, 3).iter().all(|part| part.len() == 1));
+        for larger in [BindTo::Socket, BindTo::Numa] {
+            let part = &of_ranks(larger, 1)[0];
+            assert!(of_ranks(BindTo::Core, 1)[0].iter().all(|processor| part.contains(processor)));
+        }
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! | phase | begins with | ends with |
 //! |---|---|---|
+//! | waiting for hosts | all agents started | all have answered, or a [`Cause`]; one host: not at all |
 //! | running | all ranks started | all ranks ended, or a [`Cause`] |
 //! | asked to end | a signal that was passed on | all ranks ended, or their time is over ([`Patience`]) |
 //! | notice | a [`Cause`] that lets others end by themselves ([`Job::soon`]) | all ranks ended, or the moment is over |
@@ -31,12 +32,12 @@ use super::hosts::link::Link;
 use super::hosts::wire::Order;
 use super::hosts::{courier, map_of};
 use super::input::Input;
-use super::outcome::{Cause, Who};
-use super::output::{Lines, Sink, is_terminal, streams_are_one};
+use super::outcome::{Cause, Who, hint_of_refusal};
+use super::output::{Lines, Shown, Sink, is_terminal, streams_are_one};
 use super::patience::Patience;
 use super::plan::{App, Plan, Unusable};
 use super::rank::{Ended, Rank, raise_descriptor_limit};
-use super::strangers::Strangers;
+use super::strangers::{self, Strangers};
 use crate::hang::stacks::Places;
 use crate::hang::watch::{self, Watch};
 use crate::{exit, procfs, sys};
@@ -107,6 +108,8 @@ struct Job<'a> {
     /// The agents of the other hosts, by the number of the host.
     links: Vec<Option<Link>>,
     between: Between,
+    /// Before the ranks are started: the hosts that have not said that they are ready.
+    unready: Option<Vec<usize>>,
     /// What ranks of this host have published about themselves, as far as the agents know it.
     cards: HashMap<u32, Vec<u8>>,
     /// When they are to be told that the launcher lives.
@@ -140,6 +143,8 @@ struct Job<'a> {
     /// A rank that has ended without having joined the job, and how long others may wait for it.
     absent: Option<(u32, Patience)>,
     strangers: Strangers,
+    /// An MPI library that a rank has missed when it started.
+    missing_library: Option<String>,
     /// A cause that takes effect at this time, unless all ranks end before.
     soon: Option<(Cause, Instant)>,
     /// The cause that took effect, and when SIGKILL is due (none once it was sent).
@@ -188,12 +193,14 @@ const HANDLED: [i32; 11] = [
     libc::SIGXFSZ,
 ];
 
+/// What the system refuses to the launcher itself.
+fn refused(what: &str, error: &dyn std::fmt::Display) -> Unusable {
+    let what = format!("{what}: {error}");
+    Unusable { hint: Some(hint_of_refusal(&what, sys::limit)), what }
+}
+
 /// Carries out the plan. Returns the exit code.
 pub fn launch(plan: &Plan, settings: &Settings) -> Result<u8, Unusable> {
-    let refused = |what: &str, error: &dyn std::fmt::Display| Unusable {
-        what: format!("{what}: {error}"),
-        hint: Some("see `limosa doctor`".into()),
-    };
     let guardian = Guardian::start(&settings.config).map_err(|e| refused("cannot start the guardian process", &e))?;
     let appnums = plan.ranks.iter().map(|app| *app as u32).collect();
     let started = plan.ranks.len() as u32;
@@ -209,7 +216,7 @@ pub fn launch(plan: &Plan, settings: &Settings) -> Result<u8, Unusable> {
     }
     let mut job = Job::new(plan, settings, guardian, segment, board)?;
     // Processes first, threads after: forking a process with one thread is simple and fast.
-    let failure = job.prepare_messages().or_else(|| job.start_agents(spare)).or_else(|| job.start_ranks());
+    let failure = job.prepare_messages().or_else(|| job.start_agents(spare)).or_else(|| job.expect_or_start_ranks());
     job.start_threads().map_err(|e| refused("cannot start a thread", &e))?;
     if let Some(cause) = failure {
         job.end(cause);
@@ -226,10 +233,6 @@ impl<'a> Job<'a> {
         segment: OwnedFd,
         board: Board,
     ) -> Result<Job<'a>, Unusable> {
-        let refused = |what: &str, error: &dyn std::fmt::Display| Unusable {
-            what: format!("{what}: {error}"),
-            hint: Some("see `limosa doctor`".into()),
-        };
         guardian.job(board.id());
         raise_descriptor_limit(plan.ranks.len());
         let files = settings.output.as_ref().map(|to| RankFiles::create(to, plan.ranks.len())).transpose()?;
@@ -247,6 +250,7 @@ impl<'a> Job<'a> {
             spawns: 0,
             links: Vec::new(),
             between,
+            unready: None,
             cards: HashMap::new(),
             next_word: Instant::now(),
             next_number: 0,
@@ -273,6 +277,7 @@ impl<'a> Job<'a> {
             ending: None,
             absent: None,
             strangers: Strangers::new(Instant::now()),
+            missing_library: None,
             drained_at: None,
             oom_before: procfs::oom_kills(),
             lines_due: None,
@@ -286,6 +291,47 @@ impl<'a> Job<'a> {
             self.handle(&ready);
         }
         self.finish()
+    }
+
+    /// Starts the ranks of a job on one host; those of others wait for all hosts.
+    fn expect_or_start_ranks(&mut self) -> Option<Cause> {
+        let unready: Vec<usize> = (0..self.links.len()).filter(|host| self.links[*host].is_some()).collect();
+        if unready.is_empty() {
+            return self.start_ranks();
+        }
+        self.unready = Some(unready);
+        let placement = &self.plan.placement;
+        for (rank, app) in (0..).zip(&self.plan.ranks) {
+            let app = &self.apps[*app];
+            self.ranks
+                .push(placement.elsewhere(rank).map_or_else(|| Rank::expected(app), |at| Rank::elsewhere(app, at)));
+        }
+        None
+    }
+
+    /// A host has said that it is ready. When all have, the ranks start.
+    fn is_ready(&mut self, host: usize) {
+        let Some(unready) = self.unready.as_mut().filter(|_| self.ending.is_none()) else { return };
+        unready.retain(|other| *other != host);
+        if !unready.is_empty() {
+            return;
+        }
+        self.ranks.clear();
+        if let Some(cause) = self.start_ranks() {
+            return self.end(cause);
+        }
+        self.unready = None;
+        self.order_all(&Order::Begin);
+        self.announce_ranks();
+    }
+
+    /// The ranks that wait for all hosts are not started any more.
+    fn forget_expected(&mut self) {
+        if self.unready.take().is_some() {
+            for rank in self.ranks.iter_mut().filter(|rank| rank.pid == 0) {
+                (rank.ended, rank.is_gone, rank.open_there) = (Some(Ended::Signal(libc::SIGKILL)), true, [false; 2]);
+            }
+        }
     }
 
     fn start_ranks(&mut self) -> Option<Cause> {
@@ -342,18 +388,23 @@ impl<'a> Job<'a> {
         if self.settings.show_map {
             self.say(&map_of(self.plan, &self.settings.config));
         }
+        if self.settings.verbose {
+            let (id, size) = (self.board.id(), counted(self.plan.ranks.len()));
+            self.say(&format!("limosa: job {id:016x} of {size}, launcher process {}\n", std::process::id()));
+        }
+        if self.unready.is_none() {
+            self.announce_ranks();
+        }
+    }
+
+    fn announce_ranks(&mut self) {
         for rank in self.plan.placement.own(self.ranks.len() as u32) {
             self.report_binding(rank);
         }
         if !self.settings.verbose {
             return;
         }
-        let mut text = format!(
-            "limosa: job {:016x} of {}, launcher process {}\n",
-            self.board.id(),
-            counted(self.ranks.len()),
-            std::process::id()
-        );
+        let mut text = String::new();
         for (rank, process) in self.ranks.iter().enumerate().filter(|(_, process)| process.host.is_none()) {
             text.push_str(&format!(
                 "limosa: rank {rank} is process {}: {}\n",
@@ -399,9 +450,9 @@ impl<'a> Job<'a> {
                     fds.push(PollFd::new(fd, PollFlags::IN));
                 }
             }
-            if let Some(pidfd) = rank.pidfd.as_ref().filter(|_| rank.ended.is_none()) {
+            if let Some(end) = rank.end.as_ref().filter(|_| rank.ended.is_none()) {
                 what.push(Ready::End(i));
-                fds.push(PollFd::new(pidfd, PollFlags::IN));
+                fds.push(PollFd::new(end, PollFlags::IN));
             }
             if let Some((_, fd)) = &rank.inner {
                 what.push(Ready::Inner(i));
@@ -430,7 +481,7 @@ impl<'a> Job<'a> {
                 fds.push(fd);
             }
         }
-        if self.input.wants_read() {
+        if self.unready.is_none() && self.input.wants_read() {
             what.push(Ready::InputSource);
             fds.push(PollFd::new(stdin, PollFlags::IN));
         }
@@ -511,7 +562,7 @@ impl<'a> Job<'a> {
         self.lines_due = None;
         for k in 0..self.sinks.len() {
             let (lines, sink) = &mut self.sinks[k];
-            let mut out = Vec::new();
+            let mut out = Shown::default();
             let due = lines.tick(now, &mut out);
             sink.write(out);
             self.lines_due = [self.lines_due, due].into_iter().flatten().min();
@@ -662,6 +713,7 @@ impl<'a> Job<'a> {
         if self.ending.is_some() {
             return;
         }
+        self.forget_expected();
         let others = self.running();
         if let Some(text) = self.message_for(&cause, others) {
             self.say(&text);
@@ -690,7 +742,13 @@ impl<'a> Job<'a> {
         // The rank that caused the end may still run (it aborts, for example); it is not one of the others.
         let blamed_runs =
             cause.rank().is_some_and(|rank| self.ranks.get(rank as usize).is_some_and(|r| r.ended.is_none()));
-        cause.message(who.as_ref(), self.ranks.len(), running - usize::from(blamed_runs && running > 0))
+        let text = cause.message(who.as_ref(), self.ranks.len(), running - usize::from(blamed_runs && running > 0));
+        match &self.missing_library {
+            Some(library) if matches!(cause, Cause::Code { .. }) => {
+                Some(text.unwrap_or_default() + &strangers::text_of_missing(library))
+            }
+            _ => text,
+        }
     }
 
     fn running(&self) -> usize {

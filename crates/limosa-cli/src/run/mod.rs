@@ -3,7 +3,9 @@
 //! options → [`plan`] (everything that can be wrong is found here) → [`launch`] (processes, streams, signals, the end).
 
 mod binding;
+mod ends;
 mod files;
+mod foreign;
 mod guardian;
 pub(crate) mod hosts;
 mod input;
@@ -129,9 +131,14 @@ fn settings_of(sections: &[options::Options], of_ranks: Config) -> Settings {
         report_bindings: sections.iter().any(|s| s.report_bindings),
         show_map: sections.iter().any(|s| s.show_map),
         output: sections.iter().find_map(|s| s.output_filename.clone()),
-        universe: sections.iter().find_map(|s| s.universe_size),
+        universe: sections.iter().find_map(|s| s.universe_size).or_else(universe_of_mpiexec),
         config: of_ranks,
     }
+}
+
+/// The size that the documentation of mpi4py.futures gives in a variable, as MPICH's launcher reads it.
+fn universe_of_mpiexec() -> Option<u32> {
+    std::env::var("MPIEXEC_UNIVERSE_SIZE").ok()?.trim().parse().ok().filter(|size| *size > 0)
 }
 
 /// Says what is wrong with the variables that the ranks will see; false if they cannot be started with them.

@@ -1,8 +1,8 @@
 //! The launcher's command line.
 //!
-//! It understands the usual options of other launchers, with one dash or two. [`split`] cuts the line into sections at
-//! `:` and turns options into the form that clap reads; everything from the first word on that is no option belongs to
-//! the program.
+//! It understands the usual options of other launchers ([`super::foreign`]), with one dash or two. [`split`] turns a
+//! section of the line into the form that clap reads; everything from the first word on that is no option belongs to the
+//! program.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -13,6 +13,8 @@ use limosa_job::config::{self, OnHang};
 
 use super::binding::BindTo;
 use super::files::Destination;
+use super::foreign::{self, Dropped, Meaning};
+use super::hosts::MapBy;
 
 const LONG_HELP: &str = "\
 Examples:
@@ -28,8 +30,13 @@ Examples:
   limosa run --mpi list                which MPI libraries there are
 
 Usual options of other launchers are understood too, with one dash or two:
-  -np, -c, -hosts, -f, -machinefile, -wd, -genv, -genvlist, -genvnone, -env, -envlist, -prepend-rank;
-  --oversubscribe, --allow-run-as-root, --map-by, --mca and the like are ignored.
+  -np, -c, -hosts, -f, -machinefile, -wd, -genv, -genvlist, -genvnone, -env, -envlist, -prepend-rank,
+  -perhost, -npernode, -usize, -maxtime and others. --oversubscribe, --allow-run-as-root, --mca and the like
+  mean nothing here and are ignored (with --mpi they are passed on); what cannot be done is refused.
+
+Each rank gets LIMOSA_RANK, LIMOSA_SIZE, LIMOSA_LOCAL_RANK and LIMOSA_LOCAL_SIZE (its number on its host, and
+how many there are); for programs that look for those of other launchers, also PMI_RANK, MPI_LOCALRANKID,
+MPI_LOCALNRANKS, OMPI_COMM_WORLD_LOCAL_RANK and OMPI_COMM_WORLD_LOCAL_SIZE.
 
 Signals INT, TERM, HUP, QUIT, USR1 and USR2 are passed on to all ranks. After INT, TERM, HUP or QUIT
 a job whose ranks all wait in MPI is ended within a second, with a report of what they wait for; others
@@ -67,20 +74,28 @@ pub struct Options {
     #[arg(
         short = 'n',
         long = "np",
+        alias = "ntasks",
         short_alias = 'c',
         allow_negative_numbers = true,
         value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..=i64::from(limosa_job::MAX_RANKS))
     )]
     pub count: Option<u32>,
-    /// Hosts to run on, with the number of ranks on each: a:2,b:2
-    #[arg(short = 'H', long = "host", alias = "hosts", value_name = "LIST")]
+    /// Hosts to run on, with the number of ranks on each: a:2,b:2 or node[1-8]; those of a host file that are meant
+    #[arg(short = 'H', long = "host", aliases = ["hosts", "nodelist", "w"], value_name = "LIST")]
     pub host: Option<String>,
     /// File that lists hosts, one per line: HOST, HOST:N or HOST slots=N
     #[arg(long = "hostfile", aliases = ["machinefile", "f"], value_name = "FILE")]
     pub hostfile: Option<PathBuf>,
+    /// Ranks on each host
+    #[arg(long = "ppn", value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(aliases = ["perhost", "npernode", "ntasks-per-node", "grr", "N"])]
+    pub per_host: Option<u32>,
+    /// Which hosts get ranks: slot (one after the other), node (one rank on each) or ppr:N:node (N on each)
+    #[arg(long = "map-by", value_name = "HOW", hide_short_help = true)]
+    pub map_by: Option<MapBy>,
     /// Working directory of the processes
-    #[arg(long = "wdir", aliases = ["wd", "workdir"], value_name = "DIR")]
+    #[arg(long = "wdir", aliases = ["wd", "workdir", "chdir"], value_name = "DIR")]
     pub wdir: Option<PathBuf>,
     /// Set a variable, or pass on the present one, for all programs
     #[arg(short = 'x', value_name = "NAME[=VALUE]")]
@@ -98,13 +113,13 @@ pub struct Options {
     #[arg(long = "genvnone", alias = "envnone", hide = true)]
     pub genvnone: bool,
     /// Begin each line of output with its rank
-    #[arg(short = 'l', long = "tag-output", alias = "prepend-rank")]
+    #[arg(short = 'l', long = "tag-output", aliases = ["prepend-rank", "label"])]
     pub tag_output: bool,
     /// Write the output of each rank to files in this folder too; with `:nocopy` only there
     #[arg(long = "output-filename", value_name = "FOLDER", hide_short_help = true)]
     pub output_filename: Option<Destination>,
     /// How many processes the program may have in all: MPI_UNIVERSE_SIZE
-    #[arg(long = "universe-size", value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long = "universe-size", alias = "usize", value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub universe_size: Option<u32>,
     /// Who reads standard input: a rank, all or none
     #[arg(long = "stdin", value_name = "WHO", default_value = "0", hide_short_help = true)]
@@ -126,9 +141,9 @@ pub struct Options {
     #[arg(long = "on-hang", value_name = "WHAT", hide_possible_values = true)]
     pub on_hang: Option<OnHangArg>,
     /// End the job after this time
-    #[arg(long = "timeout", allow_negative_numbers = true, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long = "timeout", alias = "maxtime", allow_negative_numbers = true, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
-    /// Bind each rank to a core: core or none
+    /// Bind each rank to a core, hwthread, socket or numa node; or none
     #[arg(long = "bind-to", value_name = "WHAT", hide_possible_values = true)]
     pub bind_to: Option<BindTo>,
     /// Say which processors each rank is bound to
@@ -165,11 +180,14 @@ pub struct Options {
     #[arg(long = "dialect", value_name = "NAME", hide_possible_values = true, hide_short_help = true)]
     pub dialect: Option<Dialect>,
     /// Say on which host each rank is, and which devices reach the others
-    #[arg(long = "show-map", hide_short_help = true)]
+    #[arg(long = "show-map", aliases = ["display-map", "display-allocation"], hide_short_help = true)]
     pub show_map: bool,
     /// Print what is started
     #[arg(short = 'v', long = "verbose")]
     pub verbose: bool,
+    /// Options of other launchers that mean nothing here
+    #[arg(skip)]
+    pub dropped: Vec<Dropped>,
     /// The program and its arguments
     #[arg(required = true, value_name = "PROGRAM", hide = true)]
     pub command: Vec<OsString>,
@@ -292,34 +310,6 @@ pub fn library(sections: &[Options]) -> Option<&str> {
     sections.iter().find_map(|section| section.mpi.as_deref()).filter(|name| *name != "limosa")
 }
 
-/// Options of other launchers that mean nothing on one machine, and how many words follow them.
-const IGNORED: &[(&str, usize)] = &[
-    ("allow-run-as-root", 0),
-    ("bind-to-core", 0),
-    ("bind-to-none", 0),
-    ("display-allocation", 0),
-    ("display-map", 0),
-    ("envall", 0),
-    ("genvall", 0),
-    ("iface", 1),
-    ("launcher", 1),
-    ("localonly", 0),
-    ("map-by", 1),
-    ("mca", 2),
-    ("membind", 1),
-    ("nolocal", 0),
-    ("oversubscribe", 0),
-    ("nooversubscribe", 0),
-    ("perhost", 1),
-    ("pmi-port", 0),
-    ("ppn", 1),
-    ("quiet", 0),
-    ("q", 0),
-    ("rank-by", 1),
-    ("rmk", 1),
-    ("use-hwthread-cpus", 0),
-];
-
 /// Cuts the command line into sections and reads each of them.
 pub fn parse(called: &str, args: &[OsString]) -> Result<Vec<Options>, clap::Error> {
     let sections: Vec<&[OsString]> = args.split(|arg| arg == ":").collect();
@@ -331,16 +321,18 @@ pub fn parse(called: &str, args: &[OsString]) -> Result<Vec<Options>, clap::Erro
                 format!("section {} of the command line is empty: write a program on both sides of `:`\n", i + 1);
             return Err(clap::Error::raw(clap::error::ErrorKind::MissingRequiredArgument, text));
         }
-        read.push(Options::try_parse_from(std::iter::once(called.into()).chain(split(section)))?);
+        let (words, dropped) = split(section)?;
+        let options = Options::try_parse_from(std::iter::once(called.into()).chain(words))?;
+        read.push(Options { dropped, ..options });
     }
     Ok(read)
 }
 
-/// The words of a section in the form that clap reads: long options with two dashes, ignored ones left out, `--` before
-/// the program.
-fn split(section: &[OsString]) -> Vec<OsString> {
+/// The words of a section in the form that clap reads (long options with two dashes, `--` before the program), and what
+/// means nothing here.
+fn split(section: &[OsString]) -> Result<(Vec<OsString>, Vec<Dropped>), clap::Error> {
     let known = Options::command();
-    let mut words = Vec::new();
+    let (mut words, mut dropped) = (Vec::new(), Vec::new());
     let mut rest = section;
     while let Some((first, tail)) = rest.split_first() {
         if first == "--" {
@@ -354,34 +346,50 @@ fn split(section: &[OsString]) -> Vec<OsString> {
             break;
         }
         let Some(option) = first.to_str().filter(|word| word.len() > 1 && word.starts_with('-')) else { break };
-        let (name, attached) = match option.trim_start_matches('-').split_once('=') {
-            Some((name, _)) => (name, true),
-            None => (option.trim_start_matches('-'), false),
+        let bare = option.trim_start_matches('-');
+        let (name, attached) = bare.split_once('=').map_or((bare, None), |(name, value)| (name, Some(value)));
+        let values = |number: usize| match attached {
+            Some(value) => (vec![OsString::from(value)], tail),
+            None => (tail[..number.min(tail.len())].to_vec(), &tail[number.min(tail.len())..]),
         };
-        let (word, follow) = if let Some((_, follow)) = IGNORED.iter().find(|(known, _)| *known == name) {
-            (None, *follow)
-        } else if let Some(follow) = values_of(&known, name) {
-            let dashed = if name.len() > 1 || name == "f" {
-                format!("--{}", option.trim_start_matches('-'))
-            } else {
-                option.to_owned()
-            };
-            (Some(OsString::from(dashed)), follow)
-        } else {
-            (Some(first.clone()), 0)
-        };
-        let follow = if attached { 0 } else { follow.min(tail.len()) };
-        if let Some(word) = word {
-            words.push(word);
-            words.extend_from_slice(&tail[..follow]);
+        if let Some(number) = foreign::values_of(name) {
+            let (given, behind) = values(number);
+            match foreign::meaning(name, &given) {
+                Meaning::Nothing(what) => dropped.push(what),
+                Meaning::Words(own) => words.extend(own.iter().map(OsString::from)),
+                Meaning::Refused(why) => {
+                    let text = format!("{option}: {why}\n");
+                    return Err(clap::Error::raw(clap::error::ErrorKind::InvalidValue, text));
+                }
+            }
+            rest = behind;
+            continue;
         }
+        let follow = values_of(&known, name);
+        // `-n4` is a number; other words behind one dash are names, of which no letter counts by itself.
+        let has_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_attached_number = bare.strip_prefix(['n', 'c']).is_some_and(has_number);
+        let dashes = if has_short(&known, name) || is_attached_number { "-" } else { "--" };
+        let dashed = format!("{dashes}{bare}");
+        words.push(dashed.into());
+        let follow = if attached.is_some() { 0 } else { follow.unwrap_or(0).min(tail.len()) };
+        words.extend_from_slice(&tail[..follow]);
         rest = &tail[follow..];
     }
     if !rest.is_empty() {
         words.push("--".into());
         words.extend_from_slice(rest);
     }
-    words
+    Ok((words, dropped))
+}
+
+/// Whether there is an option of this one letter.
+fn has_short(command: &clap::Command, name: &str) -> bool {
+    let shorts = |arg: &clap::Arg| {
+        let hidden = arg.get_all_short_aliases().unwrap_or_default();
+        arg.get_short().into_iter().chain(hidden).map(String::from).any(|short| short == name)
+    };
+    command.get_arguments().any(shorts) || ["h", "V"].contains(&name)
 }
 
 /// How many words follow the option of this name, if there is one.
@@ -439,7 +447,67 @@ mod tests {
     fn options_of_other_launchers_do_no_harm() {
         let options = &line("--allow-run-as-root -map-by slot --mca btl self --oversubscribe -ppn 2 -np 3 prog")[0];
         assert_eq!((options.count, options.command.as_slice()), (Some(3), ["prog".into()].as_slice()));
-        assert_eq!(line("--map-by=core prog")[0].command, ["prog"]);
+        assert_eq!((options.per_host, options.map_by), (Some(2), Some(MapBy::Slot)));
+        assert_eq!(options.dropped.iter().map(|what| what.words.len()).collect::<Vec<_>>(), [1, 3, 1]);
+        assert_eq!(line("--map-by=core prog")[0].map_by, Some(MapBy::Slot));
+    }
+
+    #[test]
+    fn options_of_other_launchers_are_said_in_ours() {
+        let same = |theirs: &str, ours: &str| {
+            let (theirs, ours) = (format!("{:?}", line(theirs)), format!("{:?}", line(ours)));
+            assert_eq!(theirs, ours);
+        };
+        for (theirs, ours) in [
+            ("-usize 8 a", "--universe-size 8 a"),
+            ("-maxtime 5 a", "--timeout 5 a"),
+            ("-perhost 2 a", "--ppn 2 a"),
+            ("-N 1 a", "--ppn 1 a"),
+            ("-npernode 2 a", "--ppn 2 a"),
+            ("-pernode a", "--ppn 1 a"),
+            ("-bynode a", "--map-by node a"),
+            ("-rr a", "--map-by node a"),
+            ("--output tag a", "-l a"),
+            ("--output=tag a", "-l a"),
+            ("--output dir=x a", "--output-filename x a"),
+            ("--ntasks=2 --label a", "-n 2 -l a"),
+            ("-w a,b --chdir /tmp a", "-host a,b -wdir /tmp a"),
+            ("--display map a", "--show-map a"),
+            ("-bind-to package a", "--bind-to socket a"),
+            ("-binding core a", "--bind-to core a"),
+        ] {
+            same(theirs, ours);
+        }
+    }
+
+    #[test]
+    fn letters_behind_one_dash_are_no_options_of_their_own() {
+        for text in ["-cx 1 a", "-xyz a", "-modx a", "-lv a", "-nx a", "-Hab a", "-vx a", "-n4x a"] {
+            let args: Vec<OsString> = text.split_whitespace().map(OsString::from).collect();
+            let error = parse("limosa run", &args).expect_err(text).to_string();
+            let name = text.split(' ').next().unwrap_or_default();
+            assert!(error.contains(&format!("unexpected argument '-{name}'")), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_other_launchers_do_and_this_one_does_not_is_refused_with_a_sentence() {
+        for (text, advice) in [
+            ("-configfile x a", "separated by ` : `"),
+            ("-xterm 1 a", "limosa run -l"),
+            ("-rankfile x a", "-host"),
+            ("--cpu-set 0,1 a", "taskset"),
+            ("--cpus-per-rank 4 a", "--bind-to"),
+            ("--map-by ppr:2:socket a", "ppr:N:node"),
+            ("--map-by slot:PE=2 a", "PE"),
+            ("--rank-by node a", "order of the slots"),
+            ("-launcher slurm a", "LIMOSA_SSH"),
+            ("--output timestamp a", "tag"),
+        ] {
+            let args: Vec<OsString> = text.split_whitespace().map(OsString::from).collect();
+            let error = parse("limosa run", &args).expect_err(text).to_string();
+            assert!(error.contains(advice), "{text}: {error}");
+        }
     }
 
     #[test]

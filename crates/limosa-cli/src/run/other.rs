@@ -12,6 +12,8 @@ use std::process::{Command, ExitCode, ExitStatus};
 
 use serde_json::Value;
 
+use super::foreign;
+use super::hosts::MapBy;
 use super::options::{Options, Stdin};
 use super::plan::{App, Plan, Unusable};
 use super::profile::{self, preload};
@@ -191,15 +193,24 @@ fn translate(
         tagged: sections.iter().any(|s| s.tag_output),
         hosts: sections.iter().find_map(|s| s.host.as_ref()),
         hostfile: sections.iter().find_map(|s| s.hostfile.as_ref()),
+        per_host: sections.iter().find_map(|s| s.per_host),
+        map_by: sections.iter().find_map(|s| s.map_by),
+        universe: sections.iter().find_map(|s| s.universe_size),
     };
     let mut args = match family {
-        Family::Hydra => hydra(&job, environment, plan),
+        Family::Hydra => hydra(&job, version, environment, plan)?,
         Family::Prrte => prrte(&job, version, plan)?,
         Family::Unknown => unknown(&job, version, plan)?,
     };
     if let Some(bind_to) = bind_to {
         args.extend(["--bind-to".into(), bind_to.word().into()]);
     }
+    // What means nothing here may mean something there.
+    let is_known = |dropped: &&foreign::Dropped| match dropped.family {
+        foreign::Family::Hydra => family == Family::Hydra,
+        foreign::Family::Prrte => family == Family::Prrte,
+    };
+    args.extend(sections.iter().flat_map(|s| &s.dropped).filter(is_known).flat_map(|dropped| dropped.words.clone()));
     for (i, (app, section)) in plan.apps.iter().zip(sections).enumerate() {
         args.extend((i > 0).then(|| ":".into()));
         args.extend(["-n".into(), section.count.unwrap_or(1).to_string().into()]);
@@ -215,14 +226,34 @@ struct JobOptions<'a> {
     tagged: bool,
     hosts: Option<&'a String>,
     hostfile: Option<&'a PathBuf>,
+    per_host: Option<u32>,
+    map_by: Option<MapBy>,
+    universe: Option<u32>,
 }
 
 fn refusal(version: &str, option: &str, why: &str) -> Unusable {
     Unusable { what: format!("{option} is not supported by the launcher of {version}"), hint: Some(why.to_owned()) }
 }
 
-fn hydra(job: &JobOptions, environment: &[(&str, &str)], plan: &Plan) -> Vec<OsString> {
+fn hydra(
+    job: &JobOptions,
+    version: &str,
+    environment: &[(&str, &str)],
+    plan: &Plan,
+) -> Result<Vec<OsString>, Unusable> {
+    if job.hosts.is_some() && job.hostfile.is_some() {
+        return Err(refusal(version, "-host together with a host file", "give one of them"));
+    }
     let mut args: Vec<OsString> = Vec::new();
+    let per_host = match job.map_by {
+        Some(MapBy::Node) => Some(1),
+        Some(MapBy::PerNode(number)) => Some(number),
+        Some(MapBy::Slot) | None => None,
+    };
+    if let Some(number) = job.per_host.or(per_host) {
+        args.extend(["-ppn".into(), number.to_string().into()]);
+    }
+    args.extend(job.universe.into_iter().flat_map(|size| ["-usize".into(), size.to_string().into()]));
     args.extend(job.tagged.then(|| "-l".into()));
     args.extend(job.hosts.into_iter().flat_map(|list| ["-hosts".into(), list.into()]));
     args.extend(job.hostfile.into_iter().flat_map(|file| ["-f".into(), file.into()]));
@@ -231,14 +262,24 @@ fn hydra(job: &JobOptions, environment: &[(&str, &str)], plan: &Plan) -> Vec<OsS
         args.push("-genvnone".into());
         args.extend(environment.iter().flat_map(|(name, value)| ["-genv".into(), name.into(), value.into()]));
     }
-    args
+    Ok(args)
 }
 
 fn prrte(job: &JobOptions, version: &str, plan: &Plan) -> Result<Vec<OsString>, Unusable> {
     if plan.apps.iter().any(|app| app.clear_env) {
         return Err(refusal(version, "passing on no variables", "unset them before"));
     }
+    if job.universe.is_some() {
+        return Err(refusal(version, "--universe-size", "there it is the number of slots of the hosts"));
+    }
     let mut args: Vec<OsString> = Vec::new();
+    let map_by = match (job.per_host, job.map_by) {
+        (Some(number), _) | (None, Some(MapBy::PerNode(number))) => Some(format!("ppr:{number}:node")),
+        (None, Some(MapBy::Node)) => Some("node".into()),
+        (None, Some(MapBy::Slot)) => Some("slot".into()),
+        (None, None) => None,
+    };
+    args.extend(map_by.into_iter().flat_map(|how| ["--map-by".into(), how.into()]));
     args.extend(job.tagged.then_some(["--output", "tag"]).into_iter().flatten().map(OsString::from));
     args.extend(job.hosts.into_iter().flat_map(|list| ["--host".into(), list.into()]));
     args.extend(job.hostfile.into_iter().flat_map(|file| ["--hostfile".into(), file.into()]));
@@ -256,6 +297,9 @@ fn unknown(job: &JobOptions, version: &str, plan: &Plan) -> Result<Vec<OsString>
         ("-l", job.tagged),
         ("--host", job.hosts.is_some()),
         ("--hostfile", job.hostfile.is_some()),
+        ("-ppn", job.per_host.is_some()),
+        ("--map-by", job.map_by.is_some()),
+        ("--universe-size", job.universe.is_some()),
         ("-wdir", plan.apps[0].wdir.is_some()),
         ("-x", plan.apps.iter().any(|app| app.clear_env || !app.env.is_empty())),
     ];
@@ -318,6 +362,10 @@ mod tests {
     #[test]
     fn other_hosts_are_the_other_launchers_business() {
         assert_eq!(words(Family::Hydra, "--mpi other -host a,b -n 2 /bin/true").unwrap(), "-hosts a,b -n 2 /bin/true");
+        let line = "--mpi other -ppn 2 --mca btl self -iface lo -n 2 /bin/true";
+        assert_eq!(words(Family::Hydra, line).unwrap(), "-ppn 2 --iface lo -n 2 /bin/true");
+        let passed = "--map-by ppr:2:node --stdin 0 --mca btl self -n 2 /bin/true";
+        assert_eq!(words(Family::Prrte, line).unwrap(), passed);
     }
 
     #[test]
@@ -327,6 +375,9 @@ mod tests {
             (Family::Hydra, "--mpi other --stdin all /bin/true", "--stdin"),
             (Family::Hydra, "--mpi other -wdir /tmp /bin/true : -wdir / /bin/true", "a different -wdir"),
             (Family::Unknown, "--mpi other -l /bin/true", "-l"),
+            (Family::Unknown, "--mpi other -ppn 2 /bin/true", "-ppn"),
+            (Family::Prrte, "--mpi other -usize 2 /bin/true", "--universe-size"),
+            (Family::Hydra, "--mpi other -host a -hostfile b /bin/true", "-host together with a host file"),
             (Family::Unknown, "--mpi other -x A=1 /bin/true", "-x"),
         ] {
             let what = words(family, line).unwrap_err();

@@ -177,14 +177,9 @@ impl Cause {
             }
             Cause::OutputFailed(why) => (format!("cannot write the output of the job: {why}{ending}"), None),
             Cause::HostLost { host, why, ranks } => lost_host(host, why, ranks.as_ref(), &ending),
-            Cause::NotStarted { why, .. } => (
-                format!("cannot start rank {rank}: {why}"),
-                // What is said of a folder needs no further hint.
-                (!why.contains("the folder ")).then(|| match why.contains("Too many open files") {
-                    true => "each rank takes six descriptors of the launcher: raise their limit (`ulimit -n`)".into(),
-                    false => "see `limosa doctor`; the limit may be the number of processes (`ulimit -u`)".into(),
-                }),
-            ),
+            Cause::NotStarted { why, .. } => {
+                (format!("cannot start rank {rank}: {why}"), Some(hint_of_refusal(why, sys::limit)))
+            }
         };
         Some(message::block(&text, hint.as_deref()))
     }
@@ -209,6 +204,24 @@ fn lost_host(host: &str, why: &str, ranks: Option<&Range<u32>>, ending: &str) ->
         )
     };
     (format!("cannot start ranks on the host {host}: {why}"), Some(hint))
+}
+
+/// What to do when the system, or the agent of a host, has refused to start something.
+pub fn hint_of_refusal(why: &str, limit: impl Fn(Resource) -> Option<u64>) -> String {
+    if why.contains("Too many open files") {
+        return "each rank takes six descriptors of the launcher: raise their limit (`ulimit -n`)".into();
+    }
+    if why.contains("Resource temporarily unavailable") {
+        let most = limit(Resource::Nproc).map_or("not limited".into(), |most| format!("limited to {most}"));
+        return format!(
+            "the number of processes and threads has reached its limit: those of this user are {most} (`ulimit -u`), \
+             and a control group may have a limit of its own (pids.max)"
+        );
+    }
+    if why.contains(" on this host") {
+        return "the program and its working directory must be at the same place on all hosts".into();
+    }
+    "see `limosa doctor`".into()
 }
 
 /// What may be the reason of a signal. `limit`: the limits of the system for this process, which ranks inherit.
@@ -279,6 +292,16 @@ mod tests {
         assert_eq!(unlimited(libc::SIGSEGV), None, "the stack cannot be full");
         assert!(unlimited(libc::SIGXFSZ).is_some_and(|hint| hint.contains("which the program has set")));
         assert_eq!(unlimited(libc::SIGABRT), None);
+    }
+
+    #[test]
+    fn a_limit_is_named_where_it_has_stopped_a_start_and_only_there() {
+        let hint = |why: &str| hint_of_refusal(why, |_| Some(100));
+        assert!(hint("Resource temporarily unavailable (os error 11)").contains("limited to 100 (`ulimit -u`)"));
+        assert!(hint("Too many open files (os error 24)").contains("`ulimit -n`"));
+        for other in ["Permission denied (os error 13)", "there is no folder /x on this host (b)"] {
+            assert!(!hint(other).contains("ulimit"), "{other}");
+        }
     }
 
     #[test]

@@ -452,6 +452,11 @@ pub fn config_of_ranks(plan: &Plan) -> config::Config {
     config::parse(seen_by(&plan.apps[0])).0
 }
 
+/// Whether the ranks are told which device to use.
+pub fn names_device(plan: &Plan) -> bool {
+    plan.apps.iter().flat_map(seen_by).any(|(name, _)| name == "LIMOSA_DEVICE")
+}
+
 /// The variables that the ranks of a program will see.
 fn seen_by(app: &App) -> impl Iterator<Item = (OsString, OsString)> {
     let inherited =

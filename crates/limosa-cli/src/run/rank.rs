@@ -2,17 +2,19 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ops::Range;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use limosa_job::{Board, ENV_FD, ENV_ID, ENV_PID, ENV_RANK, ENV_SIZE};
+use limosa_job::{Board, ENV_FD, ENV_ID, ENV_LOCAL_RANK, ENV_LOCAL_SIZE, ENV_PID, ENV_RANK, ENV_SIZE};
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open};
+use rustix::process::{Pid, WaitId, WaitIdOptions};
 
 use super::binding;
+use super::ends::{end_of_child, end_of_process};
 use super::plan::App;
 use crate::{installation, sys};
 
@@ -34,6 +36,22 @@ fn library_path(app: &App) -> Option<OsString> {
     std::env::join_paths(folders).ok()
 }
 
+/// Variables in which programs look for the number of a rank, and of a rank on its host, under launchers of others. MPI
+/// libraries do not take them for their own launcher: that would take a connection (`PMI_FD`) or a size as well.
+const RANK_ELSEWHERE: &str = "PMI_RANK";
+const LOCAL_RANK_ELSEWHERE: [&str; 2] = ["MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK"];
+const LOCAL_SIZE_ELSEWHERE: [&str; 2] = ["MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"];
+
+/// The number of a rank among those of its group on this host, and how many these are.
+fn place_on_host(board: &Board, rank: u32) -> (u32, u32) {
+    let (first, size) = board.seat(rank).group();
+    let here = |ranks: Range<u32>| match board.hosts() {
+        1 => ranks.len() as u32,
+        _ => ranks.filter(|rank| board.is_here(*rank)).count() as u32,
+    };
+    (here(first..rank), here(first..first + size))
+}
+
 /// The process of one rank.
 ///
 /// When it has ended it stays a zombie until [`Rank::reap`], so that its number, which is also that of its process
@@ -43,7 +61,7 @@ pub struct Rank {
     pub pid: u32,
     /// Becomes readable when the process ends. A rank on another host has none, nor streams here: the agent of that
     /// host reports what becomes of it.
-    pub pidfd: Option<OwnedFd>,
+    pub end: Option<OwnedFd>,
     /// The reading ends of its stdout and stderr, until they end.
     pub streams: [Option<OwnedFd>; 2],
     /// How it ended.
@@ -105,6 +123,11 @@ impl Rank {
             // A Python rank that crashes says in which line.
             command.env("PYTHONFAULTHANDLER", "1");
         }
+        let (local_rank, local_size) = place_on_host(board, rank);
+        let (first, size) = board.seat(rank).group();
+        command.env(RANK_ELSEWHERE, (rank - first).to_string());
+        command.envs(LOCAL_RANK_ELSEWHERE.map(|name| (name, local_rank.to_string())));
+        command.envs(LOCAL_SIZE_ELSEWHERE.map(|name| (name, local_size.to_string())));
         command.envs(app.env.iter().map(|(name, value)| (name, value)));
         if let Some(path) = library_path(app) {
             command.env(LIBRARY_PATH, path);
@@ -113,7 +136,8 @@ impl Rank {
             .env(ENV_ID, format!("{:016x}", board.id()))
             .env(ENV_PID, launcher.to_string())
             .env(ENV_FD, segment.to_string());
-        command.env(ENV_RANK, rank.to_string()).env(ENV_SIZE, board.seat(rank).group().1.to_string());
+        command.env(ENV_RANK, rank.to_string()).env(ENV_SIZE, size.to_string());
+        command.env(ENV_LOCAL_RANK, local_rank.to_string()).env(ENV_LOCAL_SIZE, local_size.to_string());
         if let Some(dir) = &app.wdir {
             command.current_dir(dir);
         }
@@ -129,20 +153,20 @@ impl Rank {
         unsafe { command.pre_exec(become_rank) };
         let mut child = command.spawn()?;
         let pid = child.id();
-        let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
+        let end = end_of_child(pid)?;
         let streams = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
         for stream in streams.iter().flatten() {
             rustix::io::ioctl_fionbio(stream, true)?;
         }
         board.seat(rank).set_started(pid);
         let spawn = board.seat(rank).spawner().map_or(0, |spawner| spawner.number);
-        Ok(Rank { spawn, streams, ..Rank::new(pid, Some(pidfd), app.clone()) })
+        Ok(Rank { spawn, streams, ..Rank::new(pid, Some(end), app.clone()) })
     }
 
-    fn new(pid: u32, pidfd: Option<OwnedFd>, app: Arc<App>) -> Rank {
+    fn new(pid: u32, end: Option<OwnedFd>, app: Arc<App>) -> Rank {
         Rank {
             pid,
-            pidfd,
+            end,
             streams: [None, None],
             ended: None,
             inner: None,
@@ -156,6 +180,11 @@ impl Rank {
             is_gone: false,
             is_unwanted: false,
         }
+    }
+
+    /// A rank that is started when all hosts are ready.
+    pub fn expected(app: &Arc<App>) -> Rank {
+        Rank::new(0, None, app.clone())
     }
 
     /// In the place of a rank that was never started.
@@ -175,22 +204,21 @@ impl Rank {
 
     /// The process of a job of one, which this launcher takes over.
     pub fn adopt(app: &Arc<App>, pid: u32) -> io::Result<Rank> {
-        let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
-        let pidfd = pidfd_open(number, PidfdFlags::empty())?;
-        Ok(Rank { seen_claim: true, is_adopted: true, ..Rank::new(pid, Some(pidfd), app.clone()) })
+        let end = end_of_process(pid)?;
+        Ok(Rank { seen_claim: true, is_adopted: true, ..Rank::new(pid, Some(end), app.clone()) })
     }
 
     /// How the process ended, if it has; it stays a zombie.
     pub fn poll_end(&self) -> Option<Ended> {
-        let Some(pidfd) = &self.pidfd else { return self.ended };
+        let Some(end) = &self.end else { return self.ended };
         if self.is_adopted {
             // Its parent alone learns how it ended.
-            let mut end = [PollFd::new(pidfd, PollFlags::IN)];
+            let mut end = [PollFd::new(end, PollFlags::IN)];
             let now = Timespec { tv_sec: 0, tv_nsec: 0 };
             return matches!(rustix::event::poll(&mut end, Some(&now)), Ok(1)).then_some(Ended::Code(0));
         }
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let status = rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), options).ok()??;
+        let status = rustix::process::waitid(self.process()?, options).ok()??;
         match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) => Some(Ended::Code(code)),
             (None, Some(signal)) => Some(Ended::Signal(signal)),
@@ -206,7 +234,7 @@ impl Rank {
         if pid == self.pid || self.host.is_some() {
             return None;
         }
-        match pidfd_open(Pid::from_raw(pid as i32)?, PidfdFlags::empty()) {
+        match end_of_process(pid) {
             Ok(fd) => {
                 self.inner = Some((pid, fd));
                 None
@@ -233,9 +261,14 @@ impl Rank {
             return;
         }
         self.is_gone = true;
-        if let Some(pidfd) = &self.pidfd {
-            let _ = rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED);
+        if let Some(process) = self.process() {
+            let _ = rustix::process::waitid(process, WaitIdOptions::EXITED);
         }
+    }
+
+    /// The process that the launcher started, which keeps its number until it is reaped.
+    fn process(&self) -> Option<WaitId<'static>> {
+        Pid::from_raw(self.pid as i32).filter(|_| self.end.is_some()).map(WaitId::Pid)
     }
 }
 

@@ -1,6 +1,8 @@
 //! The table of the `LIMOSA_*` variables: names, forms, defaults, and what each is for.
 
-use crate::names::{ENV_COLL_TUNED, ENV_FD, ENV_HOST_ADDRESS, ENV_ID, ENV_PID, ENV_RANK, ENV_SIZE};
+use crate::names::{
+    ENV_COLL_TUNED, ENV_FD, ENV_HOST_ADDRESS, ENV_ID, ENV_LOCAL_RANK, ENV_LOCAL_SIZE, ENV_PID, ENV_RANK, ENV_SIZE,
+};
 
 /// The declaration of one variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -251,6 +253,8 @@ pub const VARIABLES: &[Variable] = &[
     ),
     rank(ENV_RANK, "Rank of this process in its job"),
     rank(ENV_SIZE, "Number of ranks of the job"),
+    rank(ENV_LOCAL_RANK, "Number of this process among those of its host: 0, 1, ..."),
+    rank(ENV_LOCAL_SIZE, "Number of ranks of the job on this host"),
     internal(ENV_HOST_ADDRESS, "Address by which other hosts reach this one, for the choice of the network interface"),
     internal(ENV_COLL_TUNED, "Rows of the tuning file, for the table of collective algorithms"),
     internal(ENV_ID, "Id of the job"),

@@ -5,7 +5,8 @@
 //!
 //! | order | what it does |
 //! |---|---|
-//! | `Start` | makes the job's segment here, with the id and the numbers of the whole job, and starts its ranks |
+//! | `Start` | makes the job's segment here, with the id and the numbers of the whole job |
+//! | `Begin` | starts the ranks |
 //! | `Signal`, `Kill`, `KillRank`, `Input`, `InputEnds` | what they say |
 //! | `Card`, `Left` | tells the ranks what becomes of those of other hosts |
 //! | `Prepare`, `Spawn`, `Answer`, `AskEnds`, `Reach` | see [`later`] |
@@ -37,7 +38,7 @@ use super::wire::{self, Order, Report, Start};
 use super::{address, courier, folders, pinned};
 use crate::hang::stacks::Places;
 use crate::message::say;
-use crate::run::binding::{self, BindTo};
+use crate::run::binding;
 use crate::run::guardian::{self, Guardian};
 use crate::run::plan::App;
 use crate::run::rank::{Ended, Rank, raise_descriptor_limit};
@@ -83,6 +84,8 @@ struct Agent {
     /// How to log in to other hosts, and those that it has logged in to.
     ssh: String,
     branches: Vec<Branch>,
+    /// The ranks that are started when all hosts are ready.
+    expected: Option<(Start, Config)>,
     signals: OwnedFd,
     wake: Arc<OwnedFd>,
     /// The ranks of this host, and their numbers.
@@ -158,8 +161,8 @@ fn serve() -> std::io::Result<bool> {
     });
     match prepared {
         Ok(prepared) => {
-            agent.start_ranks(&start, &config);
             agent.courier = prepared.map(courier::Prepared::run).transpose()?;
+            agent.expect_ranks(start.clone(), config.clone());
         }
         Err(error) => agent
             .head
@@ -270,6 +273,7 @@ impl Agent {
             device: config.device.clone(),
             ssh: config.ssh.clone(),
             branches: Vec::new(),
+            expected: None,
             signals,
             wake: Arc::new(wake),
             ranks: Vec::new(),
@@ -314,11 +318,24 @@ impl Agent {
         Ok(None)
     }
 
-    fn start_ranks(&mut self, start: &Start, config: &Config) {
+    /// Says whether the ranks of this host can be started.
+    fn expect_ranks(&mut self, start: Start, config: Config) {
+        for rank in start.hosts[start.here as usize].ranks.clone() {
+            let app = &start.apps[start.ranks[rank as usize] as usize];
+            if let Err(error) = check(app) {
+                return self.head.send(&Report::NotStarted { rank, why: why_not(app, &error) });
+            }
+        }
+        self.expected = Some((start, config));
+        self.head.send(&Report::Ready);
+    }
+
+    fn start_ranks(&mut self) {
+        let Some((start, config)) = self.expected.take() else { return };
         let here = |app: &App| pinned(&with_variables(app, &start.env), &config.device, address::of_login());
         let apps: Vec<Arc<App>> = start.apps.iter().map(|app| Arc::new(here(app))).collect();
         let own = start.hosts[start.here as usize].ranks.clone();
-        let bindings = binding::of_ranks(if start.is_bound { BindTo::Core } else { BindTo::None }, own.len());
+        let bindings = binding::of_ranks(start.bind_to, own.len());
         for rank in own.clone() {
             let processors = bindings.get((rank - own.start) as usize).map_or(&[][..], Vec::as_slice);
             let app = &apps[start.ranks[rank as usize] as usize];
@@ -407,9 +424,9 @@ impl Agent {
                     fds.push(PollFd::new(stream, PollFlags::IN));
                 }
             }
-            if let Some(pidfd) = rank.pidfd.as_ref().filter(|_| rank.ended.is_none()) {
+            if let Some(end) = rank.end.as_ref().filter(|_| rank.ended.is_none()) {
                 what.push(Ready::End(index));
-                fds.push(PollFd::new(pidfd, PollFlags::IN));
+                fds.push(PollFd::new(end, PollFlags::IN));
             }
             if let Some((_, fd)) = &rank.inner {
                 what.push(Ready::Inner(index));
@@ -468,6 +485,7 @@ impl Agent {
                     self.courier.iter().for_each(|courier| courier.set_patient(self.is_suspended));
                     self.signal_all(signal);
                 }
+                Ok(Order::Begin) => self.start_ranks(),
                 Ok(Order::Kill) => self.kill_everything(),
                 Ok(Order::Input(bytes)) => {
                     self.input = bytes;
@@ -713,6 +731,14 @@ fn with_variables(app: &App, head: &[(std::ffi::OsString, std::ffi::OsString)]) 
     }
     env.extend(app.env.iter().cloned());
     App { env, clear_env: true, ..app.clone() }
+}
+
+/// Whether a program can be started here.
+fn check(app: &App) -> std::io::Result<()> {
+    if app.wdir.as_ref().is_some_and(|dir| !dir.is_dir()) {
+        return Err(std::io::ErrorKind::NotADirectory.into());
+    }
+    Ok(rustix::fs::access(&app.program, rustix::fs::Access::EXEC_OK)?)
 }
 
 /// Why a program was not started: the system does not say which file is missing.

@@ -20,7 +20,7 @@ pub(super) fn hosts(value: &dyn Fn(&str) -> Option<String>) -> Vec<Listed> {
 }
 
 /// The names of a list such as `a,node[1-3,07],b[1-2]x`; `None` if it makes no sense.
-fn names(list: &str) -> Option<Vec<String>> {
+pub(super) fn names(list: &str) -> Option<Vec<String>> {
     let mut names = Vec::new();
     for entry in entries(list)? {
         let mut made = vec![String::new()];
@@ -41,7 +41,7 @@ fn names(list: &str) -> Option<Vec<String>> {
 }
 
 /// The parts of a list between commas outside of brackets.
-fn entries(list: &str) -> Option<Vec<&str>> {
+pub(super) fn entries(list: &str) -> Option<Vec<&str>> {
     let (mut parts, mut start, mut is_inside) = (Vec::new(), 0, false);
     for (at, letter) in list.char_indices() {
         match letter {

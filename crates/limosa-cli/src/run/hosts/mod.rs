@@ -34,7 +34,9 @@ use std::fs;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::path::Path;
+use std::str::FromStr;
 
+use limosa_device::fabric::Library;
 use limosa_job::config::{Config, DeviceChoice};
 use limosa_job::{ENV_HOST_ADDRESS, HostPlan, MAX_RANKS};
 
@@ -81,6 +83,52 @@ impl Placement {
     }
 }
 
+/// Which hosts get ranks (`--map-by`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapBy {
+    /// The slots of one host after the other.
+    Slot,
+    /// One rank on each host.
+    Node,
+    /// So many ranks on each host.
+    PerNode(u32),
+}
+
+impl FromStr for MapBy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<MapBy, String> {
+        let (what, qualifiers) = match text.strip_prefix("ppr:") {
+            // The number and the part belong together.
+            Some(rest) => match rest.match_indices(':').nth(1) {
+                Some((at, _)) => (&text[..4 + at], &text[4 + at + 1..]),
+                None => (text, ""),
+            },
+            None => text.split_once(':').unwrap_or((text, "")),
+        };
+        let is_usual = |word: &str| {
+            let word = word.to_ascii_lowercase();
+            ["", "oversubscribe", "nooversubscribe", "nolocal", "hwtcpus", "corecpus"].contains(&word.as_str())
+        };
+        if let Some(word) = qualifiers.split([':', ',']).find(|word| !is_usual(word)) {
+            return Err(format!("`{word}` is not supported; --bind-to says what ranks are bound to (PE=N does not)"));
+        }
+        match what {
+            "node" => Ok(MapBy::Node),
+            // Parts of a host: ranks on it are consecutive in any case.
+            "slot" | "core" | "hwthread" | "socket" | "package" | "numa" | "l1cache" | "l2cache" | "l3cache" => {
+                Ok(MapBy::Slot)
+            }
+            _ => what
+                .strip_prefix("ppr:")
+                .and_then(|rest| rest.strip_suffix(":node"))
+                .and_then(|number| number.parse().ok().filter(|number| *number > 0))
+                .map(MapBy::PerNode)
+                .ok_or("give slot, node or ppr:N:node".into()),
+        }
+    }
+}
+
 fn unusable<T>(what: impl Into<String>, hint: impl Into<Option<String>>) -> Result<T, Unusable> {
     Err(Unusable { what: what.into(), hint: hint.into() })
 }
@@ -103,6 +151,8 @@ pub fn place(sections: &[Options]) -> Result<(Vec<u32>, Placement), Unusable> {
             "give one list, with the first program: its slots are filled in the order of the ranks".to_owned(),
         );
     }
+    let asked = sections.iter().map(|section| section.count).try_fold(0u32, |sum, count| sum.checked_add(count?));
+    let list = &mapped(list, sections, asked)?[..];
     let counts: Vec<u32> = match sections {
         [only] if only.count.is_none() && !list.is_empty() => vec![all_slots(list)],
         _ => sections.iter().map(|section| section.count.unwrap_or(1)).collect(),
@@ -114,6 +164,38 @@ pub fn place(sections: &[Options]) -> Result<(Vec<u32>, Placement), Unusable> {
     let uname = rustix::system::uname();
     let placement = spread(list, size, &uname.nodename().to_string_lossy())?;
     Ok((counts, placement))
+}
+
+/// The hosts with as many slots as `-ppn` or `--map-by` gives them; `asked`: the ranks of the job, if that is said.
+fn mapped(list: &[Listed], sections: &[Options], asked: Option<u32>) -> Result<Vec<Listed>, Unusable> {
+    let map_by = sections.iter().find_map(|section| section.map_by);
+    let (each, option) = match (sections.iter().find_map(|section| section.per_host), map_by) {
+        (Some(number), Some(MapBy::PerNode(other))) if number != other => {
+            return unusable(format!("-ppn gives each host {number} ranks, and --map-by {other}"), None);
+        }
+        (Some(number), _) => (number, format!("-ppn {number}")),
+        (None, Some(MapBy::PerNode(number))) => (number, format!("--map-by ppr:{number}:node")),
+        (None, Some(MapBy::Node)) => (1, "--map-by node".to_owned()),
+        (None, Some(MapBy::Slot) | None) => return Ok(list.to_vec()),
+    };
+    if map_by == Some(MapBy::Node) && each == 1 && !list.is_empty() {
+        let size = asked.unwrap_or_else(|| all_slots(list));
+        if size as usize > list.len() {
+            return unusable(
+                format!("--map-by node would scatter {size} ranks over {} hosts in turn", list.len()),
+                "the ranks of a host have consecutive numbers here: `--map-by ppr:N:node`, or -ppn N, gives each host N"
+                    .to_owned(),
+            );
+        }
+    }
+    if let Some(host) = list.iter().find(|host| host.slots.is_some_and(|slots| slots < each)) {
+        let slots = host.slots.unwrap_or(1);
+        return unusable(
+            format!("{option} asks for {each} ranks on each host, but {} takes {slots}", host.name),
+            "raise the number behind its name".to_owned(),
+        );
+    }
+    Ok(list.iter().map(|host| Listed { slots: Some(each), ..host.clone() }).collect())
 }
 
 /// All slots of these hosts; one without a number has one.
@@ -183,10 +265,13 @@ pub fn callers(placement: &Placement, width: usize) -> Vec<Option<usize>> {
 
 /// The hosts that a section lists, each once.
 fn listed(section: &Options) -> Result<Vec<Listed>, Unusable> {
-    let mut hosts: Vec<Listed> = Vec::new();
-    for entry in section.host.iter().flat_map(|list| list.split(',')) {
-        add(&mut hosts, entry.trim(), None)?;
+    let mut named: Vec<Listed> = Vec::new();
+    if let Some(list) = &section.host {
+        // A bracket that does not close is refused with its entry.
+        let entries = allocation::entries(list).unwrap_or_else(|| vec![list]);
+        entries.into_iter().try_for_each(|entry| add(&mut named, entry.trim(), None))?;
     }
+    let mut hosts: Vec<Listed> = Vec::new();
     if let Some(file) = &section.hostfile {
         let entries = lines(file)?;
         if entries.is_empty() {
@@ -198,8 +283,21 @@ fn listed(section: &Options) -> Result<Vec<Listed>, Unusable> {
         for (entry, slots) in entries {
             add(&mut hosts, &entry, slots)?;
         }
+        // The names choose hosts of the file.
+        for host in &mut named {
+            let Some(known) = hosts.iter().find(|known| known.name == host.name) else {
+                return unusable(
+                    format!("the host file {} does not list {}", file.display(), host.name),
+                    "with a host file, -host chooses among its hosts".to_owned(),
+                );
+            };
+            host.slots = host.slots.or(known.slots);
+        }
+        if named.is_empty() {
+            return Ok(hosts);
+        }
     }
-    Ok(hosts)
+    Ok(named)
 }
 
 /// The entries of a host file: a name, perhaps with `:N` or `slots=N` behind it. Open MPI's `max_slots=N` means nothing
@@ -225,7 +323,7 @@ fn lines(file: &Path) -> Result<Vec<(String, Option<u32>)>, Unusable> {
                 }
             };
         }
-        if name.contains(',') {
+        if allocation::entries(name).is_none_or(|entries| entries.len() > 1) {
             let what = format!("line {number} of the host file {}: `{name}` is no name of a host", file.display());
             return unusable(what, "write each host in a line of its own".to_owned());
         }
@@ -242,6 +340,13 @@ fn add(hosts: &mut Vec<Listed>, entry: &str, slots: Option<u32>) -> Result<(), U
         Some(slots) => slots,
         None => slots,
     };
+    if name.contains('[') {
+        let Some(names) = allocation::names(name) else {
+            return unusable(format!("`{entry}` is no list of hosts"), "write node[1-8] or node[01,07]:2".to_owned());
+        };
+        names.iter().for_each(|name| join(hosts, name, slots));
+        return Ok(());
+    }
     // A name that begins with a dash would be an option of ssh; one with a single colon has another word for a number.
     let has_a_word = name.matches(':').count() == 1;
     if name.is_empty() || name.starts_with('-') || name.contains(char::is_whitespace) || has_a_word {
@@ -329,15 +434,23 @@ fn is_here(host: &str, own: &str) -> bool {
         || (!is_address && short(host) == short(own))
 }
 
-/// The plan, unless its ranks on several hosts could not reach each other.
+/// The plan, unless its ranks on several hosts could not reach each other. Where no device is named, it is libfabric, or
+/// files that ssh carries if there is no libfabric here.
 ///
 /// # Errors
 /// A sentence about that.
-pub fn check(plan: Plan) -> Result<Plan, Unusable> {
+pub fn check(mut plan: Plan) -> Result<Plan, Unusable> {
     if plan.placement.hosts.is_empty() {
         return Ok(plan);
     }
-    match plan::config_of_ranks(&plan).device {
+    let config = plan::config_of_ranks(&plan);
+    match config.device {
+        DeviceChoice::Shm if !plan::names_device(&plan) => {
+            let has_library = Library::load(config.fabric_library.as_deref()).is_ok();
+            let device = if has_library { "shm,fabric" } else { "shm,file:local" };
+            plan.apps.iter_mut().for_each(|app| app.env.push(("LIMOSA_DEVICE".into(), device.into())));
+            Ok(plan)
+        }
         DeviceChoice::Shm | DeviceChoice::Messages => unusable(
             "no device reaches the other hosts",
             "pass --device file:FOLDER, with a folder that all hosts share, --device file:local, or --device fabric"
@@ -451,6 +564,51 @@ mod tests {
         for (text, size) in [("me", 9), ("localhost:2", 4), ("me:4,other:4", 3), ("me,localhost", 2)] {
             assert_eq!(spread_of(text, size), (Vec::new(), None), "{text}");
         }
+    }
+
+    #[test]
+    fn ranks_are_spread_as_the_options_say() {
+        let spread_as = |line: &str| {
+            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            let sections = super::super::options::parse("limosa run", &words).expect("options");
+            let (_, placement) = place(&sections).map_err(|error| error.what)?;
+            let on = |host: &HostPlan| format!("{}:{}", host.name, host.ranks.len());
+            Ok::<String, String>(placement.hosts.iter().map(on).collect::<Vec<_>>().join(" "))
+        };
+        for (line, hosts) in [
+            ("-hosts a,b,c,d -ppn 2 -n 4 x", "a:2 b:2"),
+            ("-host a:2,b:2 --map-by node -n 2 x", "a:1 b:1"),
+            ("-host a:2,b:2 --map-by ppr:1:node x", "a:1 b:1"),
+            ("-host a,b --map-by ppr:2:node:oversubscribe x", "a:2 b:2"),
+            ("-hosts a:2,b:2 -perhost 1 -n 2 x", "a:1 b:1"),
+            ("-host a:2,b:2 --map-by core -n 3 x", "a:2 b:1"),
+            ("-host n[08-10]:2,m x", "n08:2 n09:2 n10:2 m:1"),
+            ("-n 2 -N 1 x", ""),
+        ] {
+            assert_eq!(spread_as(line).as_deref(), Ok(hosts), "{line}");
+        }
+        for (line, why) in [
+            ("-host a,b --map-by node -n 4 x", "--map-by node would scatter 4 ranks over 2 hosts in turn"),
+            ("-host a:1,b:4 -ppn 2 x", "-ppn 2 asks for 2 ranks on each host, but a takes 1"),
+            ("-host a,b -ppn 2 -n 5 x", "the job has 5 ranks, but the listed hosts take 4"),
+            ("-host n[1-] x", "`n[1-]` is no list of hosts"),
+        ] {
+            assert_eq!(spread_as(line).as_ref().map_err(String::as_str), Err(why), "{line}");
+        }
+    }
+
+    #[test]
+    fn names_choose_hosts_of_a_file() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        fs::write(file.path(), "a slots=2\nb[1-2] slots=3\n").expect("written");
+        let chosen = |host: &str| {
+            let words = ["-hostfile".into(), file.path().into(), "-host".into(), host.into(), OsString::from("x")];
+            let sections = super::super::options::parse("limosa run", &words).expect("options");
+            listed(&sections[0]).map_err(|error| error.what)
+        };
+        let host = |name: &str, slots| Listed { name: name.into(), slots: Some(slots) };
+        assert_eq!(chosen("b2,a:1"), Ok(vec![host("b2", 3), host("a", 1)]));
+        assert!(chosen("c").is_err_and(|why| why.contains("does not list c")));
     }
 
     #[test]

@@ -16,11 +16,12 @@ use limosa_job::{CARD_BYTES, HostPlan};
 
 use super::login::Come;
 use crate::hang::stacks::{Place, Places, Program, RECEIVING};
+use crate::run::binding::BindTo;
 use crate::run::plan::App;
 use crate::run::rank::Ended;
 
 /// Changes with every change of the messages.
-const PROTOCOL: u32 = 8;
+const PROTOCOL: u32 = 9;
 
 /// Begins the first line of an agent.
 const GREETING: &str = "limosa-agent";
@@ -31,8 +32,10 @@ const LONGEST_GREETING: usize = 64 * 1024;
 /// From the head to an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Order {
-    /// Starts the ranks. The first message.
+    /// Prepares the job. The first message, which the agent answers with `Ready` or `NotStarted`.
     Start(Box<Start>),
+    /// Starts the ranks: all hosts are ready.
+    Begin,
     /// A signal for all ranks.
     Signal(i32),
     /// Kills all that belongs to the job.
@@ -76,6 +79,8 @@ pub enum Order {
 /// From an agent to the head.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Report {
+    /// The ranks of this host can be started.
+    Ready,
     /// The process of a rank was started, bound to these processors if there are any.
     Started { rank: u32, pid: u32, processors: Vec<usize> },
     /// The process of a rank could not be started.
@@ -128,8 +133,8 @@ pub struct Start {
     pub ranks: Vec<u32>,
     /// The variables of the head that mean something here.
     pub env: Vec<(OsString, OsString)>,
-    /// Whether each rank is bound to a core.
-    pub is_bound: bool,
+    /// What each rank is bound to.
+    pub bind_to: BindTo,
     /// The ranks that get the input.
     pub readers: Vec<u32>,
 }
@@ -286,6 +291,7 @@ impl Order {
     pub fn bytes(&self) -> Vec<u8> {
         write(&match self {
             Order::Start(start) => start.fields(),
+            Order::Begin => vec![word("begin")],
             Order::Signal(signal) => vec![word("signal"), signed(*signal)],
             Order::Kill => vec![word("kill")],
             Order::Input(bytes) => vec![word("input"), bytes.clone()],
@@ -322,6 +328,7 @@ impl Order {
         let mut from = Reader::new(fields);
         Ok(match &*from.bytes()? {
             b"start" => Order::Start(Box::new(Start::read(&mut from)?)),
+            b"begin" => Order::Begin,
             b"signal" => Order::Signal(from.small()?.cast_signed()),
             b"kill" => Order::Kill,
             b"input" => Order::Input(from.bytes()?),
@@ -360,13 +367,14 @@ impl Report {
             | Report::Ended { rank, .. }
             | Report::InnerEnded { rank, .. } => Some(*rank),
             Report::Places { .. } | Report::Prepared { .. } | Report::Asks { .. } | Report::AskEnds { .. } => None,
-            Report::Taken | Report::Carrying(_) | Report::Passed { .. } | Report::Alive => None,
+            Report::Ready | Report::Taken | Report::Carrying(_) | Report::Passed { .. } | Report::Alive => None,
         }
     }
 
     /// As bytes.
     pub fn bytes(&self) -> Vec<u8> {
         write(&match self {
+            Report::Ready => vec![word("ready")],
             Report::Started { rank, pid, processors } => {
                 let mut fields = vec![word("started"), number(*rank), number(*pid)];
                 push_list(&mut fields, processors, |fields, processor| fields.push(number(*processor as u64)));
@@ -420,6 +428,7 @@ impl Report {
         let mut below = |limit: u32| from.small().and_then(|n| if n < limit { Ok(n) } else { Err(broken()) });
         let mut rank = || below(size);
         Ok(match &*name {
+            b"ready" => Report::Ready,
             b"started" => {
                 let (rank, pid) = (rank()?, from.small()?);
                 Report::Started { rank, pid, processors: from.list(|from| Ok(from.small()? as usize))? }
@@ -481,7 +490,8 @@ impl Start {
         push_list(&mut fields, &self.apps, push_app);
         push_list(&mut fields, &self.ranks, |fields, app| fields.push(number(*app)));
         push_list(&mut fields, &self.env, push_pair);
-        fields.push(number(u32::from(self.is_bound)));
+        let bind_to = BindTo::ALL.iter().position(|known| *known == self.bind_to);
+        fields.push(number(bind_to.unwrap_or(0) as u64));
         push_list(&mut fields, &self.readers, |fields, rank| fields.push(number(*rank)));
         fields
     }
@@ -493,7 +503,9 @@ impl Start {
         let here = from.small()?;
         let apps = from.list(read_app)?;
         let ranks = from.list(Reader::small)?;
-        let (env, is_bound, readers) = (from.list(pair)?, from.small()? != 0, from.list(Reader::small)?);
+        let env = from.list(pair)?;
+        let bind_to = *BindTo::ALL.get(from.small()? as usize).ok_or_else(broken)?;
+        let readers = from.list(Reader::small)?;
         let size = ranks.len() as u32;
         let is_whole = (here as usize) < hosts.len()
             && !apps.is_empty()
@@ -502,7 +514,7 @@ impl Start {
         if !is_whole {
             return Err(broken());
         }
-        Ok(Start { id, spare, universe, hosts, here, apps, ranks, env, is_bound, readers })
+        Ok(Start { id, spare, universe, hosts, here, apps, ranks, env, bind_to, readers })
     }
 }
 
@@ -529,7 +541,7 @@ mod tests {
             }],
             ranks: vec![0, 0, 0],
             env: vec![("HOME".into(), "".into())],
-            is_bound: true,
+            bind_to: BindTo::Socket,
             readers: vec![2],
         }
     }
@@ -549,6 +561,7 @@ mod tests {
     fn orders_come_as_they_were_sent() {
         let orders = [
             Order::Start(Box::new(start())),
+            Order::Begin,
             Order::Signal(libc::SIGTERM),
             Order::Kill,
             Order::Input(vec![0, 255]),
@@ -580,6 +593,7 @@ mod tests {
     #[test]
     fn reports_come_as_they_were_sent_whatever_parts_they_come_in() {
         let reports = [
+            Report::Ready,
             Report::Started { rank: 2, pid: 77, processors: vec![0, 4] },
             Report::NotStarted { rank: 0, why: "no".into() },
             Report::Output { rank: 1, kind: 1, bytes: b"line\n".to_vec() },

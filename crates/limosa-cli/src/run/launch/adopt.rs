@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use limosa_job::{Board, ENV_FD, ENV_PID};
 
-use super::Job;
+use super::{Job, refused};
 use crate::procfs;
 use crate::run::Settings;
 use crate::run::guardian::Guardian;
@@ -17,7 +17,6 @@ use crate::run::rank::Rank;
 
 /// Carries out the whole job. Returns the exit code, which nobody asks for.
 pub fn adopt(settings: &Settings) -> Result<u8, Unusable> {
-    let refused = |what: &str, error: &dyn std::fmt::Display| Unusable { what: format!("{what}: {error}"), hint: None };
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u32>().ok());
     let (Some(fd), Some(pid)) = (number(ENV_FD), number(ENV_PID)) else {
         return Err(refused("--adopt", &"only a program that spawns processes starts a launcher like this"));

@@ -51,6 +51,7 @@ impl Job<'_> {
         match then {
             Then::GoOn => {}
             Then::TimeIsOver(after) => self.end(Cause::TimedOut { after }),
+            Then::PassOn(signal) if self.unready.is_some() => self.end(Cause::Interrupted { signal }),
             Then::PassOn(signal) => {
                 // A single rank on a terminal may be an interpreter: see `Patience`.
                 let is_interactive = signal == libc::SIGINT && self.ranks.len() == 1 && is_stdin_terminal();
@@ -131,22 +132,24 @@ impl Job<'_> {
             let running: Vec<u32> = self
                 .ranks
                 .iter()
-                .filter(|rank| rank.ended.is_none() && rank.host.is_none())
+                .filter(|rank| rank.ended.is_none() && rank.pid != 0 && rank.host.is_none())
                 .map(|rank| rank.pid)
                 .collect();
-            self.strangers.look(now, &running);
+            if let Some(text) = self.strangers.look(now, &running, self.ranks.len()) {
+                self.say(&text);
+            }
         }
     }
 
     /// Says that no rank has joined the job, if the program uses another MPI library; true if so.
     pub(super) fn report_strangers(&mut self) -> bool {
         let nobody = (0..self.ranks.len()).all(|rank| self.board.seat(rank as u32).pid().is_none());
-        match self.strangers.report(self.ranks.len()).filter(|_| nobody) {
-            Some(text) => {
-                self.say(&text);
-                true
-            }
-            None => false,
+        if !nobody || !self.strangers.are_there() {
+            return false;
         }
+        if let Some(text) = self.strangers.report(self.ranks.len()) {
+            self.say(&text);
+        }
+        true
     }
 }

@@ -9,7 +9,6 @@ use limosa_job::monotonic_ns;
 use rustix::event::{PollFd, Timespec};
 
 use super::{Job, Settings};
-use crate::run::binding::BindTo;
 use crate::run::hosts::link::{ALIVE, Link};
 use crate::run::hosts::login::Come;
 use crate::run::hosts::wire::{Order, Report, Start};
@@ -93,7 +92,7 @@ impl Job<'_> {
                 apps: self.plan.apps.iter().map(|app| self.plan.elsewhere(app)).collect(),
                 ranks: self.plan.ranks.iter().map(|app| *app as u32).collect(),
                 env: portable_variables(),
-                is_bound: self.settings.bind_to == BindTo::Core,
+                bind_to: self.settings.bind_to,
                 readers: on.ranks.clone().filter(|rank| self.input.is_for(*rank)).collect(),
             })));
             self.links.push(Some(link));
@@ -151,6 +150,7 @@ impl Job<'_> {
 
     fn on_report(&mut self, host: usize, report: Report) {
         let report = match report {
+            Report::Ready => return self.is_ready(host),
             Report::Prepared { spawn, refusal } => return self.prepared(host, spawn, refusal),
             Report::Asks { ask, fields } => return self.on_asker(host, ask, Some(fields)),
             Report::AskEnds { ask } => return self.on_asker(host, ask, None),
@@ -196,7 +196,7 @@ impl Job<'_> {
             Report::Taken => self.input.taken(),
             Report::Place { .. } | Report::Ended { .. } | Report::Carrying(_) | Report::Alive => {}
             Report::Places { .. } | Report::Prepared { .. } | Report::Asks { .. } | Report::AskEnds { .. } => {}
-            Report::Passed { .. } => {}
+            Report::Passed { .. } | Report::Ready => {}
         }
     }
 
