@@ -48,6 +48,8 @@ pub mod sync;
 #[cfg(not(loom))]
 pub mod thread;
 #[cfg(not(loom))]
+pub mod topology;
+#[cfg(not(loom))]
 pub mod vm;
 
 #[cfg(loom)]
