@@ -31,6 +31,8 @@ pub mod mapped_file;
 mod model;
 #[cfg(not(loom))]
 pub mod number;
+#[cfg(not(loom))]
+pub mod place;
 pub mod pool;
 #[cfg(not(loom))]
 pub mod process;

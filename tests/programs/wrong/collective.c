@@ -48,6 +48,64 @@ static void operation_not_for_type(void)
     MPI_Allreduce(&a, &b, 1, MPI_DOUBLE, MPI_BAND, WORLD);
 }
 
+static void operation_not_for_characters(void)
+{
+    char a = 1, b;
+    MPI_Allreduce(&a, &b, 1, MPI_CHAR, MPI_SUM, WORLD);
+}
+
+/* The root asks for the greatest and then for the least value, the other ranks in the other order. Other libraries
+   carry out what the root says, where it combines everything. */
+static void extremes_in_different_orders(void)
+{
+    double mine = 10 + rank, greatest = 0, least = 0;
+    for (int i = 0; i < 20; i++) {
+        if (rank == 0) {
+            MPI_Reduce(&mine, &greatest, 1, MPI_DOUBLE, MPI_MAX, 0, WORLD);
+            MPI_Reduce(&mine, &least, 1, MPI_DOUBLE, MPI_MIN, 0, WORLD);
+        } else {
+            MPI_Reduce(&mine, &least, 1, MPI_DOUBLE, MPI_MIN, 0, WORLD);
+            MPI_Reduce(&mine, &greatest, 1, MPI_DOUBLE, MPI_MAX, 0, WORLD);
+        }
+    }
+    if (rank == 0 && (greatest != 9 + size || least != 10))
+        abort();
+}
+
+/* Of different operations that of the root is carried out, or that of rank 0, however long the operands are. */
+static void operations_of_the_leader(void)
+{
+    static const int lengths[] = {1, 100, MANY};
+    MPI_Op op = rank == 0 ? MPI_MAX : MPI_MIN;
+    int *mine = zeros(sizeof(int) * MANY), *result = zeros(sizeof(int) * MANY);
+    for (int i = 0; i < MANY; i++)
+        mine[i] = 10 + rank;
+    for (int l = 0; l < 3; l++) {
+        int n = lengths[l], last = n - 1, part = (n + size - 1) / size, greatest = 9 + size;
+        MPI_Request request;
+        MPI_Allreduce(mine, result, n, MPI_INT, op, WORLD);
+        if (result[0] != greatest || result[last] != greatest)
+            abort();
+        result[0] = result[last] = 0;
+        MPI_Iallreduce(mine, result, n, MPI_INT, op, WORLD, &request);
+        MPI_Wait(&request, ANY);
+        if (result[0] != greatest || result[last] != greatest)
+            abort();
+        MPI_Reduce_scatter_block(mine, result, part > MANY / size ? MANY / size : part, MPI_INT, op, WORLD);
+        if (result[0] != greatest)
+            abort();
+        MPI_Reduce(mine, result, n, MPI_INT, op, 1, WORLD);
+        if (rank == 1 && (result[0] != 10 || result[last] != 10))
+            abort();
+        MPI_Ireduce(mine, result, n, MPI_INT, op, 1, WORLD, &request);
+        MPI_Wait(&request, ANY);
+        if (rank == 1 && (result[0] != 10 || result[last] != 10))
+            abort();
+    }
+    free(mine);
+    free(result);
+}
+
 static void sum_of_pairs(void)
 {
     MPI_Allreduce(x, y, 1, MPI_2INT, MPI_SUM, WORLD);
@@ -482,6 +540,7 @@ static void allreduce_types_differ(void)
 
 CASES(MPI_THREAD_SINGLE, CASE(root_beyond_the_end), CASE(root_negative), CASE(root_beyond_the_end_on_one),
       CASE(count_negative), CASE(buffer_null), CASE(result_null), CASE(operation_null), CASE(operation_not_for_type),
+      CASE(operation_not_for_characters), CASE(extremes_in_different_orders), CASE(operations_of_the_leader),
       CASE(sum_of_pairs), CASE(maxloc_of_integers), CASE(sum_of_derived_type), CASE(operation_freed),
       CASE(free_predefined_operation), CASE(replace_in_reduction), CASE(communicator_null),
       CASE(communicator_of_others), CASE(type_uncommitted), CASE(bcast_roots_differ), CASE(bcast_roots_differ_large),

@@ -192,6 +192,13 @@ pub const VARIABLES: &[Variable] = &[
         "Compare the datatypes of sender and receiver, and say what is left at MPI_Finalize; slower",
     ),
     user(
+        "LIMOSA_STRICT",
+        Form::Switch,
+        "0",
+        "Make errors of mistakes that other libraries let pass, and that are told as warnings otherwise; LIMOSA_CHECK \
+         does so, too",
+    ),
+    user(
         "LIMOSA_ON_HANG",
         Form::Choice(&["report", "abort", "off"]),
         "report",
