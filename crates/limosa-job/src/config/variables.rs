@@ -208,7 +208,8 @@ pub const VARIABLES: &[Variable] = &[
         "LIMOSA_HANG_AFTER",
         Form::Seconds,
         "1",
-        "Time without any progress after which a hang is reported; ten or sixty times as long if it is in doubt",
+        "Time without any progress after which a hang is reported; five times as long if ranks poll, ten or sixty times \
+         if it is in doubt",
     ),
     user(
         "LIMOSA_HANG_GRACE",
