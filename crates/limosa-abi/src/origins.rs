@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use limosa_mpi::comm::Comm;
 use limosa_mpi::world::World;
-use limosa_mpi::{check, leftovers};
+use limosa_mpi::{check, consts, leftovers};
 use parking_lot::Mutex;
 
 use crate::calls::kinds::{
@@ -63,6 +63,7 @@ pub(crate) fn report(world: &Arc<World>) {
         return;
     }
     let mut all = leftovers::messages(world);
+    all.extend(differences());
     if check::is_on() {
         all.extend(requests());
         // Objects that come from a session may outlive MPI_Finalize.
@@ -74,6 +75,18 @@ pub(crate) fn report(world: &Arc<World>) {
     if !text.is_empty() {
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
+}
+
+/// Ranks that have called different collectives last, or with different roots, and have not noticed.
+fn differences() -> impl Iterator<Item = String> {
+    let describe = |comm: Arc<Communicator>| {
+        let difference = limosa_coll::unseen_difference(comm.carrier())?;
+        Some(format!("{difference}, on {}", comm.describe()))
+    };
+    let world =
+        Communicator::table().get(Handle::predefined(consts::MPI_COMM_WORLD)).ok().map(|comm| Arc::clone(&comm));
+    let made = Communicator::table().live().into_iter().map(|(_, comm)| comm);
+    world.into_iter().chain(made).filter_map(describe)
 }
 
 /// One line for each of these, those that are the same in one.

@@ -3,6 +3,7 @@
 use super::buffer::Blocks;
 use super::exchange::own_among_all;
 use super::kind::{Kind, Signature};
+use super::state::CommState;
 use super::{Call, allgather, alltoall, check};
 use limosa_mpi::comm::{self, Agreement, Comm};
 use limosa_mpi::consts::MPI_BYTE;
@@ -65,6 +66,12 @@ pub fn alltoall_bytes(comm: &Comm, parts: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     alltoall::run(&Call::begin(comm).signed(Signature::making(Kind::Alltoall)), Some(&send), &receive)?;
     let part = |(start, count): (&i64, &i64)| received[*start as usize..][..*count as usize].to_vec();
     Ok(starts.iter().zip(&counts).map(part).collect())
+}
+
+/// How another rank's last blocking operation differs from this rank's, where no rank has needed another one so that
+/// neither has noticed; as far as that is seen in shared memory.
+pub fn unseen_difference(comm: &Comm) -> Option<String> {
+    CommState::of(comm).group_if_any()?.unseen_difference(comm)
 }
 
 /// How the layer below has members agree: see [`Agreement`].

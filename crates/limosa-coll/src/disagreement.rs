@@ -85,16 +85,24 @@ pub(crate) fn error(ranks: [Option<usize>; 2], difference: Difference) -> Error 
 /// As [`error`], with the calls of both ranks in words.
 #[cold]
 pub(crate) fn error_in_words(ranks: [Option<usize>; 2], difference: Difference, calls: [String; 2]) -> Error {
-    let named = |rank: Option<usize>| rank.map_or_else(|| "another rank".to_owned(), |rank| format!("rank {rank}"));
     let detail = format!(
-        "{} called {}, but {} called {}: all ranks must call the same collectives in the same order, with the same \
-         root and operation; collectives on this communicator fail from now on",
-        named(ranks[0]),
-        calls[0],
-        named(ranks[1]),
-        calls[1],
+        "{}: all ranks must call the same collectives in the same order, with the same root and operation; collectives \
+         on this communicator fail from now on",
+        sentence(ranks, calls)
     );
     Error::new(difference.first.class_of_difference(difference.second), detail)
+}
+
+/// What two ranks have called.
+fn sentence(ranks: [Option<usize>; 2], calls: [String; 2]) -> String {
+    let named = |rank: Option<usize>| rank.map_or_else(|| "another rank".to_owned(), |rank| format!("rank {rank}"));
+    format!("{} called {}, but {} called {}", named(ranks[0]), calls[0], named(ranks[1]), calls[1])
+}
+
+/// What two ranks have called that differ, for the end of the program.
+pub(crate) fn in_words(ranks: [usize; 2], difference: Difference) -> String {
+    let Difference { first, second } = difference;
+    sentence(ranks.map(Some), [first.describe(second), second.describe(first)])
 }
 
 /// Ends all collectives on a context of a group, because two of its ranks differ; returns the error of this rank, which

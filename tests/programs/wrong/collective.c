@@ -455,6 +455,21 @@ static void in_place_at_both_ends(void)
 
 /* --- hangs -------------------------------------------------------------------------------------------------------- */
 
+static void bcast_root_is_own_rank_at_the_end(void)
+{
+    MPI_Bcast(x, 1, MPI_INT, rank, WORLD);
+}
+
+static void one_member_missing(void)
+{
+    MPI_Comm even;
+    MPI_Comm_split(WORLD, rank % 2, 0, &even);
+    if (rank == 0)
+        MPI_Barrier(even);
+    else if (rank == 2)
+        MPI_Recv(x, 1, MPI_INT, 0, 3, WORLD, ANY);
+}
+
 static void one_rank_missing(void)
 {
     if (rank != size - 1)
@@ -555,7 +570,8 @@ CASES(MPI_THREAD_SINGLE, CASE(root_beyond_the_end), CASE(root_negative), CASE(ro
       CASE(one_rank_bcasts_twice), CASE(allreduce_same_buffer), CASE(reduce_same_buffer), CASE(allgather_same_buffer),
       CASE(alltoall_same_buffer), CASE(scan_same_buffer), CASE(gather_same_buffer), CASE(scatter_same_buffer),
       CASE(allreduce_overlapping), CASE(in_place_as_result), CASE(in_place_in_bcast), CASE(in_place_at_gather_leaf),
-      CASE(in_place_at_reduce_leaf), CASE(in_place_at_both_ends), CASE(one_rank_missing),
-      CASE(one_rank_in_another_communicator), CASE(barrier_inside_if_root), CASE(send_after_collective_that_waits),
-      CASE(communicators_crossed), CASE(loop_counts_differ), CASE(rank_returns_from_main), CASE(rank_exits_with_a_code),
-      CASE(types_differ), CASE(allreduce_types_differ))
+      CASE(in_place_at_reduce_leaf), CASE(in_place_at_both_ends), CASE(bcast_root_is_own_rank_at_the_end),
+      CASE(one_member_missing), CASE(one_rank_missing), CASE(one_rank_in_another_communicator),
+      CASE(barrier_inside_if_root), CASE(send_after_collective_that_waits), CASE(communicators_crossed),
+      CASE(loop_counts_differ), CASE(rank_returns_from_main), CASE(rank_exits_with_a_code), CASE(types_differ),
+      CASE(allreduce_types_differ))
