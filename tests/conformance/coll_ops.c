@@ -7,6 +7,7 @@
 #include "limosa_test.h"
 
 #include <complex.h>
+#include <limits.h>
 #include <stdbool.h>
 
 enum { MOST = 133 };
@@ -161,6 +162,11 @@ static const kind kinds[] = {
     FULL(MPI_LONG_LONG, long long, C_INTEGER, i64),
     FULL(MPI_UNSIGNED_LONG_LONG, long long, C_INTEGER, u64),
     FULL(MPI_SIGNED_CHAR, char, C_INTEGER, i8),
+#if CHAR_MIN < 0
+    FULL(MPI_CHAR, char, C_INTEGER, i8),
+#else
+    FULL(MPI_CHAR, char, C_INTEGER, u8),
+#endif
     FULL(MPI_UNSIGNED_CHAR, char, C_INTEGER, u8),
     FULL(MPI_INT8_T, int8_t, C_INTEGER, i8),
     FULL(MPI_INT16_T, int16_t, C_INTEGER, i16),

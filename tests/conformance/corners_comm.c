@@ -181,7 +181,20 @@ static void hardware_info(void)
         OK(MPI_Info_get_nthkey(info, i, key));
         OK(MPI_Info_get_string(info, key, &room, value, &flag));
         CHECK(flag && (!strcmp(value, "true") || !strcmp(value, "false")));
+        CHECK(strstr(key, "://") != NULL);
+        /* Only a process that is restricted to one of them is in a communicator of those that share it. */
+        MPI_Info resource;
+        MPI_Comm part;
+        OK(MPI_Info_create(&resource));
+        OK(MPI_Info_set(resource, "mpi_hw_resource_type", key));
+        OK(MPI_Comm_split_type(MPI_COMM_WORLD, i % 2 ? MPI_COMM_TYPE_HW_GUIDED : MPI_COMM_TYPE_RESOURCE_GUIDED, 0,
+                               resource, &part));
+        CHECK((part != MPI_COMM_NULL) == !strcmp(value, "true"));
+        if (part != MPI_COMM_NULL)
+            OK(MPI_Comm_free(&part));
+        OK(MPI_Info_free(&resource));
     }
+    CHECK(keys >= 3);
     OK(MPI_Info_free(&info));
     /* Split by what it names. */
     MPI_Comm comm;
@@ -197,6 +210,23 @@ static void hardware_info(void)
     OK(MPI_Info_free(&info));
     OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_UNDEFINED, 0, MPI_INFO_NULL, &comm));
     CHECK(comm == MPI_COMM_NULL);
+    /* Process sets are resources, too. */
+    struct {
+        const char *set;
+        int size;
+    } sets[] = {{"mpi://SELF", 1}, {"mpi://WORLD", lt_size}, {"mpi://nothing", 0}};
+    for (int i = 0; i < 3; i++) {
+        int size = 0;
+        OK(MPI_Info_create(&info));
+        OK(MPI_Info_set(info, "mpi_pset_name", sets[i].set));
+        OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_RESOURCE_GUIDED, -lt_rank, info, &comm));
+        if (comm != MPI_COMM_NULL) {
+            OK(MPI_Comm_size(comm, &size));
+            OK(MPI_Comm_free(&comm));
+        }
+        CHECK_INT(size, sets[i].size);
+        OK(MPI_Info_free(&info));
+    }
 }
 
 static void buffers_of_communicators(void)

@@ -312,6 +312,34 @@ static void nobody_waits_for_a_rank_that_computes(void)
     OK(MPI_File_close(&file));
 }
 
-IO_MAIN("io_shared", TEST(every_write_has_its_place), TEST(every_read_has_its_own), TEST(ordered), TEST(seeking),
-        TEST(views_with_holes), TEST(nonblocking), TEST(beside_other_accesses), TEST(sequential_and_append),
-        TEST(nobody_waits_for_a_rank_that_computes))
+/* A pipe has no offsets: it is read and written in order, with the shared pointer only. */
+static void pipes_are_sequential(void)
+{
+    int ends[2], n;
+    CHECK_INT(pipe(ends), 0);
+    char names[2][30], text[20] = "";
+    for (int i = 0; i < 2; i++)
+        snprintf(names[i], sizeof names[i], "/dev/fd/%d", ends[i]);
+    MPI_File in, out;
+    MPI_Status status;
+    FAILS(MPI_ERR_AMODE, MPI_File_open(MPI_COMM_SELF, names[1], MPI_MODE_WRONLY, MPI_INFO_NULL, &out));
+    OK(MPI_File_open(MPI_COMM_SELF, names[1], MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &out));
+    OK(MPI_File_open(MPI_COMM_SELF, names[0], MPI_MODE_RDONLY | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &in));
+    OK(MPI_File_write_shared(out, "first ", 6, MPI_CHAR, &status));
+    OK(MPI_Get_count(&status, MPI_CHAR, &n));
+    CHECK_INT(n, 6);
+    OK(MPI_File_write_ordered(out, "second", 6, MPI_CHAR, MPI_STATUS_IGNORE));
+    OK(MPI_File_sync(out));
+    OK(MPI_File_close(&out));
+    CHECK_INT(close(ends[1]), 0);
+    OK(MPI_File_read_shared(in, text, sizeof text - 1, MPI_CHAR, &status));
+    OK(MPI_Get_count(&status, MPI_CHAR, &n));
+    CHECK_INT(n, 12);
+    CHECK(!strcmp(text, "first second"));
+    OK(MPI_File_close(&in));
+    CHECK_INT(close(ends[0]), 0);
+}
+
+IO_MAIN("io_shared", TEST(pipes_are_sequential), TEST(every_write_has_its_place), TEST(every_read_has_its_own),
+        TEST(ordered), TEST(seeking), TEST(views_with_holes), TEST(nonblocking), TEST(beside_other_accesses),
+        TEST(sequential_and_append), TEST(nobody_waits_for_a_rank_that_computes))

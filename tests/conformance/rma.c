@@ -557,9 +557,41 @@ static void who_looks_sees_accesses(void)
     OK(MPI_Win_free(&win));
 }
 
+static void memory_begins_where_the_program_wants_it(void)
+{
+    for (size_t alignment = 32; alignment <= 1 << 20; alignment *= 32) {
+        MPI_Info info;
+        MPI_Win win;
+        char *memory, value[20];
+        OK(MPI_Info_create(&info));
+        snprintf(value, sizeof value, "%zu", alignment);
+        OK(MPI_Info_set(info, "mpi_minimum_memory_alignment", value));
+        OK(MPI_Alloc_mem(100, info, &memory));
+        CHECK_INT((uintptr_t)memory % alignment, 0);
+        lt_fill(memory, 100, 7);
+        CHECK_FILLED(memory, 100, 7);
+        OK(MPI_Free_mem(memory));
+        OK(MPI_Win_allocate(40, 1, info, MPI_COMM_WORLD, &memory, &win));
+        CHECK_INT((uintptr_t)memory % alignment, 0);
+        OK(MPI_Win_free(&win));
+        for (int apart = 0; apart < 2; apart++) {
+            OK(MPI_Info_set(info, "alloc_shared_noncontig", apart ? "true" : "false"));
+            MPI_Comm node;
+            int rank;
+            OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+            OK(MPI_Comm_rank(node, &rank));
+            OK(MPI_Win_allocate_shared(40, 1, info, node, &memory, &win));
+            CHECK(((uintptr_t)memory - (apart ? 0 : 40 * (uintptr_t)rank)) % alignment == 0);
+            OK(MPI_Win_free(&win));
+            OK(MPI_Comm_free(&node));
+        }
+        OK(MPI_Info_free(&info));
+    }
+}
+
 LT_MAIN("rma", TEST(fences_separate_puts_and_gets), TEST(derived_types_on_both_sides), TEST(an_exclusive_lock_excludes),
         TEST(readers_share_a_lock_and_see_whole_writes), TEST(locks_of_several_targets_and_of_all),
         TEST(a_target_that_computes_delays_nobody), TEST(post_start_complete_and_wait), TEST(requests_complete),
-        TEST(long_transfers), TEST(shared_memory_is_one_block_or_not), TEST(attributes_names_info_and_group),
-        TEST(error_handlers_of_windows), TEST(several_windows_on_parts_of_the_world), TEST(windows_come_and_go),
-        TEST(who_looks_sees_accesses))
+        TEST(long_transfers), TEST(shared_memory_is_one_block_or_not), TEST(memory_begins_where_the_program_wants_it),
+        TEST(attributes_names_info_and_group), TEST(error_handlers_of_windows),
+        TEST(several_windows_on_parts_of_the_world), TEST(windows_come_and_go), TEST(who_looks_sees_accesses))

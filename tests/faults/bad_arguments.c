@@ -270,7 +270,7 @@ static void collectives(void)
     FAILS(MPI_ERR_OP, MPI_Allreduce(out, in, 1, MPI_DOUBLE, MPI_BAND, world));
     FAILS(MPI_ERR_OP, MPI_Allreduce(out, in, 1, MPI_FLOAT, MPI_LXOR, world));
     FAILS(MPI_ERR_OP, MPI_Allreduce(out, in, 1, MPI_C_DOUBLE_COMPLEX, MPI_MAX, world));
-    FAILS(MPI_ERR_OP, MPI_Allreduce(out, in, 1, MPI_CHAR, MPI_SUM, world));
+    FAILS(MPI_ERR_OP, MPI_Allreduce(out, in, 1, MPI_WCHAR, MPI_SUM, world));
     FAILS(MPI_ERR_OP, MPI_Allreduce(out, in, 1, MPI_BYTE, MPI_SUM, world));
     FAILS(MPI_ERR_OP, MPI_Allreduce(out, in, 1, MPI_INT, MPI_MAXLOC, world));
     FAILS(MPI_ERR_OP, MPI_Scan(out, in, 1, MPI_DOUBLE_INT, MPI_SUM, world));

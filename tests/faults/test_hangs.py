@@ -184,6 +184,24 @@ def test_verbs_of_the_python_interface_have_their_names(job, python, tmp_path, v
     assert "unnamed" not in outcome.err
 
 
+AWAITED = {
+    "MPI_Test": "from mpi4py import MPI\nrequest = MPI.COMM_WORLD.irecv()\nwhile not request.test()[0]: pass\n",
+    "test": "import limosa\nrequest = limosa.world.irecv()\nwhile not request.test(): pass\n",
+    "an awaited request": "import asyncio, limosa\nasync def main(): await limosa.world.irecv()\nasyncio.run(main())\n",
+}
+
+
+@pytest.mark.parametrize("call", AWAITED)
+def test_ranks_that_only_poll_are_told_in_the_words_of_their_language(job, python, tmp_path, call):
+    script = tmp_path / "poll.py"
+    script.write_text(AWAITED[call])
+    environment = {"LIMOSA_HANG_AFTER": "0.2", "LIMOSA_HANG_GRACE": "0.1"}
+    outcome = job([python, script], n=2, options=ABORT, env=environment).wait(60)
+    assert outcome.code == HANG_CODE, outcome.text
+    assert f"ranks 0, 1: polls with {call} from any rank" in outcome.err, outcome.err
+    assert "poll.py:" in outcome.err
+
+
 def test_verbs_in_a_command_line_have_their_names(job, python):
     code = "import limosa; world = limosa.world\nif world.rank: world.bcast(1)"
     outcome = job([python, "-c", code + "\nelse: world.recv()"], n=2, options=ABORT).wait(30)

@@ -28,7 +28,7 @@ MAY_USE: dict[str, set[str]] = {
     "limosa-cli": {"limosa-p2p", "limosa-device", "limosa-hang", "limosa-job", "limosa-base"},
     "limosa-interpose": set(),
     "limosa-profile": {"limosa-interpose", "limosa-api"},
-    "limosa-check": {"limosa-interpose", "limosa-api"},
+    "limosa-check": {"limosa-interpose", "limosa-base", "limosa-api"},
     "limosa-fuzz": {
         "limosa-base",
         "limosa-device",

@@ -22,6 +22,7 @@ mod latest;
 mod lifecycle;
 mod origins;
 mod python;
+mod site;
 mod status;
 
 /// Keeps memory in reserve, with which a lack of memory can be reported.

@@ -1,4 +1,4 @@
-//! Which call made an object or a request, and from which line of a Python program; and what of it is left at
+//! Which call made an object or a request, and from which line of the program; and what of it is left at
 //! `MPI_Finalize`. Kept only while the checks are on ([`limosa_mpi::check`]).
 
 use std::collections::HashMap;
@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use limosa_mpi::comm::Comm;
 use limosa_mpi::world::World;
-use limosa_mpi::{check, leftovers};
+use limosa_mpi::{check, consts, leftovers};
 use parking_lot::Mutex;
 
 use crate::calls::kinds::{
     Communicator, Datatype, Errhandler, File, Group, Info, Message, Operation, Request, Session, Window,
 };
 use crate::handles::{Handle, Object};
-use crate::python::{self, Line};
+use crate::python;
+use crate::site::{self, Site};
 
 /// Where an object comes from.
 #[derive(Clone)]
@@ -23,7 +24,7 @@ struct Origin {
     /// The function that made it.
     call: &'static str,
     /// The line of the program.
-    line: Option<Line>,
+    site: Site,
 }
 
 /// By handle. A handle that is used again has the origin of its present object.
@@ -40,15 +41,15 @@ const OF_PACKAGE: &[u8] = b"limosa.world";
 #[cold]
 pub(crate) fn note(handle: Handle, call: &'static str) {
     // Before the lock: this may run code of the program.
-    let line = python::line();
+    let site = site::here();
     // The large-count form of a function is the same to users.
     let call = call.strip_suffix("_c").unwrap_or(call);
-    ORIGINS.lock().get_or_insert_with(HashMap::new).insert(handle.0, Origin { call, line });
+    ORIGINS.lock().get_or_insert_with(HashMap::new).insert(handle.0, Origin { call, site });
 }
 
 fn origin_of(handle: Handle) -> Origin {
     let known = ORIGINS.lock().as_ref().and_then(|all| all.get(&handle.0).cloned());
-    known.unwrap_or(Origin { call: "an unknown call", line: None })
+    known.unwrap_or(Origin { call: "an unknown call", site: Site::default() })
 }
 
 /// Prints what the program has left, at `MPI_Finalize`. While the checks are on, this waits for the other ranks, so
@@ -62,6 +63,7 @@ pub(crate) fn report(world: &Arc<World>) {
         return;
     }
     let mut all = leftovers::messages(world);
+    all.extend(differences());
     if check::is_on() {
         all.extend(requests());
         // Objects that come from a session may outlive MPI_Finalize.
@@ -73,6 +75,18 @@ pub(crate) fn report(world: &Arc<World>) {
     if !text.is_empty() {
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
+}
+
+/// Ranks that have called different collectives last, or with different roots, and have not noticed.
+fn differences() -> impl Iterator<Item = String> {
+    let describe = |comm: Arc<Communicator>| {
+        let difference = limosa_coll::unseen_difference(comm.carrier())?;
+        Some(format!("{difference}, on {}", comm.describe()))
+    };
+    let world =
+        Communicator::table().get(Handle::predefined(consts::MPI_COMM_WORLD)).ok().map(|comm| Arc::clone(&comm));
+    let made = Communicator::table().live().into_iter().map(|(_, comm)| comm);
+    world.into_iter().chain(made).filter_map(describe)
 }
 
 /// One line for each of these, those that are the same in one.
@@ -95,15 +109,10 @@ fn block(rank: u32, all: Vec<String>) -> String {
     text
 }
 
-/// A line of the program, as the end of a sentence.
-fn at(line: Option<&Line>) -> String {
-    line.map_or_else(String::new, |line| format!(", at {}", line.place))
-}
-
 fn requests() -> Vec<String> {
     let describe = |(handle, request): (Handle, Arc<Request>)| {
-        let Origin { call, line } = origin_of(handle);
-        leftovers::request(&request, call) + &at(line.as_ref())
+        let Origin { call, site } = origin_of(handle);
+        leftovers::request(&request, call) + &site.in_words()
     };
     Request::table().live().into_iter().map(describe).collect()
 }
@@ -128,8 +137,8 @@ fn objects() -> Vec<String> {
         left.add::<File>(handle, &format!("\"{}\"", file.path().display()));
     }
     for (handle, _) in Message::table().live() {
-        let Origin { call, line } = origin_of(handle);
-        left.lines.push(format!("a message was matched by {call} and never received{}", at(line.as_ref())));
+        let Origin { call, site } = origin_of(handle);
+        left.lines.push(format!("a message was matched by {call} and never received{}", site.in_words()));
     }
     left.lines
 }
@@ -147,13 +156,13 @@ impl Left {
 
     /// What our Python package has made is left out: its users need not free anything.
     fn add<T: Object>(&mut self, handle: Handle, name: &str) {
-        let Origin { call, line } = origin_of(handle);
-        if line.as_ref().is_some_and(|line| line.in_package) {
+        let Origin { call, site } = origin_of(handle);
+        if site.in_package {
             return;
         }
         let name = if name.is_empty() { String::new() } else { format!("{name}, ") };
         let ended = if T::KIND.tag == File::KIND.tag { "closed" } else { "freed" };
-        self.lines.push(format!("{} was never {ended}: {name}made by {call}{}", T::KIND.noun, at(line.as_ref())));
+        self.lines.push(format!("{} was never {ended}: {name}made by {call}{}", T::KIND.noun, site.in_words()));
     }
 }
 

@@ -7,7 +7,10 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use crate::vm::Slice;
+use crate::vm::{Slice, slice};
+
+/// In place of an offset: the place that the description has reached, for what has no offsets, such as a pipe.
+pub const CURRENT: u64 = u64::MAX;
 
 /// Most slices that one call takes.
 pub const MAX_SLICES: usize = crate::vm::MAX_SLICES;
@@ -36,7 +39,7 @@ fn again(mut call: impl FnMut() -> libc::ssize_t) -> io::Result<usize> {
     }
 }
 
-/// Reads up to `len` bytes at `offset`; returns how many, 0 at the end of the file.
+/// Reads up to `len` bytes at `offset`, or at [`CURRENT`]; returns how many, 0 at the end of the file.
 ///
 /// # Errors
 /// The operating system's.
@@ -45,10 +48,10 @@ fn again(mut call: impl FnMut() -> libc::ssize_t) -> io::Result<usize> {
 /// The memory must be writable, and nothing else may use it during the call.
 pub unsafe fn read_at(fd: BorrowedFd<'_>, to: *mut u8, len: usize, offset: u64) -> io::Result<usize> {
     // SAFETY: the caller vouches for the memory.
-    again(|| unsafe { libc::pread64(fd.as_raw_fd(), to.cast(), len, offset as i64) })
+    unsafe { read_slices_at(fd, &[slice(to as u64, len)], offset) }
 }
 
-/// Writes up to `len` bytes at `offset`; returns how many.
+/// Writes up to `len` bytes at `offset`, or at [`CURRENT`]; returns how many.
 ///
 /// # Errors
 /// The operating system's.
@@ -57,7 +60,7 @@ pub unsafe fn read_at(fd: BorrowedFd<'_>, to: *mut u8, len: usize, offset: u64) 
 /// The memory must be readable.
 pub unsafe fn write_at(fd: BorrowedFd<'_>, from: *const u8, len: usize, offset: u64) -> io::Result<usize> {
     // SAFETY: the caller vouches for the memory.
-    again(|| unsafe { libc::pwrite64(fd.as_raw_fd(), from.cast(), len, offset as i64) })
+    unsafe { write_slices_at(fd, &[slice(from as u64, len)], offset) }
 }
 
 /// As [`read_at`], into several slices, at most [`MAX_SLICES`].
@@ -69,7 +72,7 @@ pub unsafe fn write_at(fd: BorrowedFd<'_>, from: *const u8, len: usize, offset: 
 /// As for [`read_at`].
 pub unsafe fn read_slices_at(fd: BorrowedFd<'_>, to: &[Slice], offset: u64) -> io::Result<usize> {
     // SAFETY: the caller vouches for the memory.
-    again(|| unsafe { libc::preadv64(fd.as_raw_fd(), to.as_ptr(), to.len() as libc::c_int, offset as i64) })
+    again(|| unsafe { libc::preadv2(fd.as_raw_fd(), to.as_ptr(), to.len() as libc::c_int, offset as i64, 0) })
 }
 
 /// As [`write_at`], from several slices, at most [`MAX_SLICES`].
@@ -81,7 +84,7 @@ pub unsafe fn read_slices_at(fd: BorrowedFd<'_>, to: &[Slice], offset: u64) -> i
 /// As for [`write_at`].
 pub unsafe fn write_slices_at(fd: BorrowedFd<'_>, from: &[Slice], offset: u64) -> io::Result<usize> {
     // SAFETY: the caller vouches for the memory.
-    again(|| unsafe { libc::pwritev64(fd.as_raw_fd(), from.as_ptr(), from.len() as libc::c_int, offset as i64) })
+    again(|| unsafe { libc::pwritev2(fd.as_raw_fd(), from.as_ptr(), from.len() as libc::c_int, offset as i64, 0) })
 }
 
 /// Locks `len` bytes from `start` on, which replaces the lock that this description has there. Waits for others.

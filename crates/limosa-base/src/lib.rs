@@ -31,6 +31,8 @@ pub mod mapped_file;
 mod model;
 #[cfg(not(loom))]
 pub mod number;
+#[cfg(not(loom))]
+pub mod place;
 pub mod pool;
 #[cfg(not(loom))]
 pub mod process;
@@ -47,6 +49,8 @@ pub mod spread;
 pub mod sync;
 #[cfg(not(loom))]
 pub mod thread;
+#[cfg(not(loom))]
+pub mod topology;
 #[cfg(not(loom))]
 pub mod vm;
 

@@ -136,6 +136,44 @@ impl Mapping {
         Ok(Mapping { base, bytes })
     }
 
+    /// As [`Mapping::new`], at an address that is a multiple of `alignment`, a power of two.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn aligned(fd: BorrowedFd<'_>, offset: u64, bytes: usize, alignment: usize) -> io::Result<Mapping> {
+        if alignment <= PAGE {
+            return Mapping::new(fd, offset, bytes);
+        }
+        let length = bytes.checked_next_multiple_of(PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
+        let room = length.checked_add(alignment).ok_or(io::ErrorKind::OutOfMemory)?;
+        // SAFETY: a new mapping at an address of the kernel's choice, which takes no memory. The second one replaces a
+        // part of it, and what lies around that part is given back.
+        unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            let start = libc::mmap(std::ptr::null_mut(), room, libc::PROT_NONE, flags, -1, 0);
+            if start == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+            let before = start.addr().next_multiple_of(alignment) - start.addr();
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+            let base =
+                libc::mmap(start.byte_add(before), length, protection, flags, fd.as_raw_fd(), offset as libc::off_t);
+            if base == libc::MAP_FAILED {
+                let error = io::Error::last_os_error();
+                libc::munmap(start, room);
+                return Err(error);
+            }
+            if before > 0 {
+                libc::munmap(start, before);
+            }
+            if room > before + length {
+                libc::munmap(base.byte_add(length), room - before - length);
+            }
+            Ok(Mapping { base: NonNull::new(base.cast()).expect("it lies in a mapping"), bytes })
+        }
+    }
+
     /// Has the system map all pages now, instead of one by one when they are first used, as systems before Linux 5.14
     /// still do.
     pub fn populate(&self) {
@@ -207,8 +245,16 @@ impl<T: Foreign> Shared<T> {
     /// # Errors
     /// The operating system's.
     pub fn new(fd: BorrowedFd<'_>, offset: u64, bytes: usize) -> io::Result<Shared<T>> {
+        Shared::aligned(fd, offset, bytes, PAGE)
+    }
+
+    /// The same at an address that is a multiple of `alignment`, a power of two.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn aligned(fd: BorrowedFd<'_>, offset: u64, bytes: usize, alignment: usize) -> io::Result<Shared<T>> {
         assert!(bytes >= size_of::<T>() && align_of::<T>() <= PAGE, "the value does not fit its mapping");
-        Ok(Shared { mapping: Mapping::new(fd, offset, bytes)?, value: std::marker::PhantomData })
+        Ok(Shared { mapping: Mapping::aligned(fd, offset, bytes, alignment)?, value: std::marker::PhantomData })
     }
 
     /// The whole mapped part.

@@ -3,7 +3,8 @@
 use super::buffer::Blocks;
 use super::exchange::own_among_all;
 use super::kind::{Kind, Signature};
-use super::{Call, allgather, alltoall};
+use super::state::CommState;
+use super::{Call, allgather, alltoall, check};
 use limosa_mpi::comm::{self, Agreement, Comm};
 use limosa_mpi::consts::MPI_BYTE;
 use limosa_mpi::datatype::Datatype;
@@ -25,7 +26,9 @@ pub fn barrier(comm: &Comm) -> Result<()> {
 pub fn allgather_bytes(comm: &Comm, mine: &[u8]) -> Result<Vec<u8>> {
     let mut all = own_among_all(comm, mine);
     let blocks = Blocks::even(all.as_mut_ptr(), mine.len() as i64, Datatype::named(MPI_BYTE), comm.size(), "all")?;
-    allgather::run(&Call::begin(comm).signed(Signature::making(Kind::Allgather)), None, &blocks)?;
+    let call = Call::begin(comm);
+    check::agree_on_making(comm, Kind::Allgather)?;
+    allgather::run(&call.signed(Signature::making(Kind::Allgather)), None, &blocks)?;
     Ok(all)
 }
 
@@ -37,7 +40,9 @@ pub fn alltoall_bytes(comm: &Comm, parts: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     let byte = || Datatype::named(MPI_BYTE);
     let mut lengths: Vec<u64> = parts.iter().map(|part| part.len() as u64).collect();
     let blocks = Blocks::even(lengths.as_mut_ptr().cast(), 8, byte(), comm.size(), "lengths")?;
-    alltoall::run(&Call::begin(comm).signed(Signature::making(Kind::Alltoall)), None, &blocks)?;
+    let call = Call::begin(comm);
+    check::agree_on_making(comm, Kind::Alltoall)?;
+    alltoall::run(&call.signed(Signature::making(Kind::Alltoall)), None, &blocks)?;
     let displacements = |lengths: &[i64]| {
         let ends = lengths.iter().scan(0, |end: &mut i64, length| Some(std::mem::replace(end, *end + length)));
         ends.collect::<Vec<i64>>()
@@ -61,6 +66,12 @@ pub fn alltoall_bytes(comm: &Comm, parts: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     alltoall::run(&Call::begin(comm).signed(Signature::making(Kind::Alltoall)), Some(&send), &receive)?;
     let part = |(start, count): (&i64, &i64)| received[*start as usize..][..*count as usize].to_vec();
     Ok(starts.iter().zip(&counts).map(part).collect())
+}
+
+/// How another rank's last blocking operation differs from this rank's, where no rank has needed another one so that
+/// neither has noticed; as far as that is seen in shared memory.
+pub fn unseen_difference(comm: &Comm) -> Option<String> {
+    CommState::of(comm).group_if_any()?.unseen_difference(comm)
 }
 
 /// How the layer below has members agree: see [`Agreement`].

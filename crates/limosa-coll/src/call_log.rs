@@ -231,7 +231,7 @@ impl CallLog {
     /// How what was heard of a call of a sort differs from this rank's call of that number, if it does.
     fn compare(&self, sort: Sort, Heard { said, from }: Heard, own: Signature) -> Option<Found> {
         let differs = match said {
-            Said::Whole(signature) => signature != own,
+            Said::Whole(signature) => signature.conflicts_with(own),
             // Numbers in tags are short, and those of persistent calls may be old.
             Said::Code(code) => code != own.code() && sort == own.sort(),
         };

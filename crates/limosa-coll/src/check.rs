@@ -1,33 +1,45 @@
-//! The comparison of datatypes between the ranks of a collective, while the checks are on ([`limosa_mpi::check`]).
+//! The comparison of the calls of a collective between its ranks, while the checks are on ([`limosa_mpi::check`]).
 //!
-//! Before the operation each rank tells each other one what basic types it is going to send to it, by an exchange on a
-//! communicator of the same members that nothing else uses ([`Comm::twin`]). What does not match what a rank expects is
-//! an error of that rank, after the operation: so no rank waits for one that has given up. A blocking operation is
-//! preceded by a blocking exchange; for others the exchange is done in the background, once, from the call that makes
-//! the request ([`Compared`]).
+//! Before an operation the ranks exchange, on a communicator of the same members that nothing else uses
+//! ([`Comm::twin`]), which function they have called, from which line, and which basic types they send to each other.
+//!
+//! - *Different functions, roots or operations* end the collectives of the communicator, as without the checks
+//!   ([`crate::disagreement`]); every rank finds them, with the lines of both calls.
+//! - *Different datatypes* are an error of the rank that expects others, after the operation: so no rank waits for a
+//!   rank that has given up.
+//!
+//! All exchanges are non-blocking operations of one sequence, whatever they precede, so that all ranks take part in
+//! the same exchange even if they are about to call different functions. A blocking operation waits for two of them:
+//! before its arguments are read ([`agree`]), so that a rank whose arguments are wrong stays in step, and before it
+//! begins ([`compare`]). For other operations there is one, from the call that makes the request ([`Compared`]).
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use limosa_mpi::check::HEADER;
+use limosa_mpi::check::{self, HEADER};
 use limosa_mpi::comm::{Comm, Inter, Purpose};
 use limosa_mpi::consts::{MPI_BYTE, MPI_ERR_TYPE};
 use limosa_mpi::datatype::Datatype;
 use limosa_mpi::datatype::sequence::Sequence;
 use limosa_mpi::error::{Error, Result};
 use limosa_mpi::headers::{decode, encode};
-use limosa_mpi::observe::{Awaits, Waiting};
+use limosa_mpi::observe::{Awaits, Waiting, current_call};
+use limosa_mpi::op::Op;
 use limosa_mpi::operation::{End, Operation};
 use limosa_p2p::{Interrupted, View};
 use parking_lot::Mutex;
 
 use super::buffer::{Blocks, Buffer};
+use super::disagreement::{self, Difference};
 use super::inter::Part;
+use super::kind::{Kind, Signature};
 use super::{Call, alltoall};
 
 /// What this rank sends to each rank, and what it expects from each; `None` where nothing is sent, or nothing known.
 pub struct Types {
+    /// The call, with its root and operation as far as they are known.
+    signature: Signature,
     sends: Vec<Option<Sequence>>,
     expects: Vec<Option<Sequence>>,
     /// On an intercommunicator: where the ranks of the remote group are among both groups.
@@ -44,7 +56,25 @@ impl Types {
         sends: impl Fn(usize) -> Option<Sequence>,
         expects: impl Fn(usize) -> Option<Sequence>,
     ) -> Types {
-        Types { sends: (0..size).map(sends).collect(), expects: (0..size).map(expects).collect(), remote: 0..0 }
+        Types {
+            signature: Signature::of_function(current_call()),
+            sends: (0..size).map(sends).collect(),
+            expects: (0..size).map(expects).collect(),
+            remote: 0..0,
+        }
+    }
+
+    /// Of an operation that moves no data, or of which nothing but its function is known yet.
+    pub fn none(comm: &Comm) -> Types {
+        Types::new(comm.size(), |_| None, |_| None)
+    }
+
+    /// The same, with a root. A root that is no rank is an error of the call.
+    fn rooted(mut self, root: i32) -> Types {
+        if let Some(root) = usize::try_from(root).ok().filter(|root| *root < self.sends.len()) {
+            self.signature = self.signature.with_root(root);
+        }
+        self
     }
 
     /// Of an operation between two groups: what this rank sends to each rank of the remote one, and expects from it.
@@ -145,6 +175,7 @@ impl Types {
             |_| of(message).filter(|_| is_root),
             |rank| of(message).filter(|_| !is_root && rank as i32 == root),
         )
+        .rooted(root)
     }
 
     /// Of a gather.
@@ -154,6 +185,7 @@ impl Types {
             |rank| send.filter(|_| rank as i32 == root).and_then(of),
             |rank| receive.and_then(|blocks| of(&blocks.of(rank))),
         )
+        .rooted(root)
     }
 
     /// Of a scatter.
@@ -163,6 +195,7 @@ impl Types {
             |rank| send.and_then(|blocks| of(&blocks.of(rank))),
             |rank| receive.filter(|_| rank as i32 == root).and_then(of),
         )
+        .rooted(root)
     }
 
     /// Of an allgather.
@@ -178,12 +211,24 @@ impl Types {
     }
 
     /// Of a reduction or a scan: all operands are alike.
-    pub fn reduction(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>) -> Types {
+    pub fn reduction(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op: &Op) -> Types {
         let operand = send.or(receive).and_then(of);
-        Types::new(call.size(), |_| operand.clone(), |_| operand.clone())
+        let types = Types::new(call.size(), |_| operand.clone(), |_| operand.clone());
+        Types { signature: types.signature.with_op(op), ..types }
     }
 
-    /// The first thing that does not match in what others have told.
+    /// Of a reduction to a root.
+    pub fn rooted_reduction(
+        call: &Call<'_>,
+        send: Option<&Buffer>,
+        receive: Option<&Buffer>,
+        op: &Op,
+        root: i32,
+    ) -> Types {
+        Types::reduction(call, send, receive, op).rooted(root)
+    }
+
+    /// The first datatype of other ranks that this rank does not expect.
     fn mismatch(&self, headers: &Headers) -> Option<Error> {
         self.expects.iter().enumerate().find_map(|(rank, expected)| {
             let expected = expected.as_ref()?;
@@ -202,10 +247,27 @@ impl Types {
     }
 }
 
-/// Words of a header.
-const WORDS: usize = HEADER / 8;
+/// Words of the types in a record, of the function's name, of the line that has called it, and of the whole record.
+const TYPE_WORDS: usize = HEADER / 8;
+const NAME_WORDS: usize = 4;
+const SITE_WORDS: usize = 27;
+const WORDS: usize = TYPE_WORDS + 1 + NAME_WORDS + SITE_WORDS;
 
-/// Headers to and from all ranks.
+/// A text in so many words, ended by a zero byte if it is shorter; none if it is longer.
+fn words_of_text(text: &str, words: usize) -> impl Iterator<Item = u64> {
+    let text = if text.len() <= 8 * words { text.as_bytes() } else { &[] };
+    (0..words).map(move |word| {
+        let bytes = |at: usize| text.get(8 * word + at).copied().unwrap_or(0);
+        u64::from_ne_bytes(std::array::from_fn(bytes))
+    })
+}
+
+fn text_of_words(words: &[AtomicU64]) -> String {
+    let bytes = words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes());
+    String::from_utf8_lossy(&bytes.take_while(|byte| *byte != 0).collect::<Vec<u8>>()).into_owned()
+}
+
+/// Records to and from all ranks.
 struct Headers {
     out: Vec<AtomicU64>,
     arrived: Vec<AtomicU64>,
@@ -213,33 +275,113 @@ struct Headers {
 
 impl Headers {
     fn new(types: &Types) -> Headers {
-        let words = |sequence: &Option<Sequence>| sequence.as_ref().map_or([0; WORDS], encode);
-        let out: Vec<AtomicU64> = types.sends.iter().flat_map(words).map(AtomicU64::new).collect();
-        Headers { arrived: out.iter().map(|_| AtomicU64::new(0)).collect(), out }
+        let call = current_call();
+        let (name, site) = (call.strip_suffix("_c").unwrap_or(call), check::site());
+        let mut out = Vec::with_capacity(types.sends.len() * WORDS);
+        for sequence in &types.sends {
+            out.extend(sequence.as_ref().map_or([0; TYPE_WORDS], encode));
+            out.push(types.signature.word().into());
+            out.extend(words_of_text(name, NAME_WORDS));
+            out.extend(words_of_text(&site, SITE_WORDS));
+        }
+        let arrived = out.iter().map(|_| AtomicU64::new(0)).collect();
+        Headers { arrived, out: out.into_iter().map(AtomicU64::new).collect() }
     }
 
     fn blocks(words: &[AtomicU64]) -> Result<Blocks> {
         let base = words.as_ptr().cast_mut().cast::<u8>();
-        Blocks::even(base, HEADER as i64, Datatype::named(MPI_BYTE), words.len() / WORDS, "headers")
+        Blocks::even(base, 8 * WORDS as i64, Datatype::named(MPI_BYTE), words.len() / WORDS, "headers")
     }
 
-    /// What a rank has told.
+    /// The exchange with all ranks of a communicator, started.
+    fn exchange(&self, comm: &Comm) -> Result<Arc<dyn Operation>> {
+        let twin = comm.twin(Purpose::Checks);
+        let (out, arrived) = (Headers::blocks(&self.out)?, Headers::blocks(&self.arrived)?);
+        let plan = alltoall::background(&Call::begin_nonblocking(twin), Some(&out), &arrived)?;
+        let exchange = plan.into_operation(twin);
+        exchange.clone().start()?;
+        Ok(exchange)
+    }
+
+    fn record(&self, rank: usize) -> &[AtomicU64] {
+        &self.arrived[rank * WORDS..][..WORDS]
+    }
+
+    /// The types that a rank sends to this one.
     fn of_rank(&self, rank: usize) -> Option<Sequence> {
-        let words = &self.arrived[rank * WORDS..][..WORDS];
-        decode(&std::array::from_fn(|i| words[i].load(Ordering::Relaxed)))
+        decode(&std::array::from_fn(|i| self.record(rank)[i].load(Ordering::Relaxed)))
+    }
+
+    fn signature(&self, rank: usize) -> Option<Signature> {
+        Signature::of_word(self.record(rank)[TYPE_WORDS].load(Ordering::Relaxed) as u32)
+    }
+
+    /// The error of all ranks if two of them have called different functions, or with different roots or operations.
+    fn difference(&self) -> Option<Error> {
+        let mut known = (0..self.out.len() / WORDS).filter_map(|rank| Some((rank, self.signature(rank)?)));
+        let (rank, first) = known.next()?;
+        let (other, second) = known.find(|(_, signature)| *signature != first)?;
+        let call = |rank: usize, signature: Signature, other: Signature| {
+            let (name, site) = self.record(rank)[TYPE_WORDS + 1..].split_at(NAME_WORDS);
+            let line = check::site_in_words(&text_of_words(site));
+            format!("{}{}{line}", text_of_words(name), signature.distinction(other))
+        };
+        let calls = [call(rank, first, second), call(other, second, first)];
+        Some(disagreement::error_in_words([Some(rank), Some(other)], Difference { first, second }, calls))
+    }
+
+    /// What is found when the exchange has ended: the error that ends the collectives of the communicator, or else this
+    /// rank's error after the operation.
+    fn judge(&self, comm: &Comm, types: &Types) -> Result<Option<Error>> {
+        match self.difference() {
+            Some(error) => Err(disagreement::raise(comm.engine(), comm.coll_context(), comm.group(), error)),
+            None => Ok(types.mismatch(self)),
+        }
     }
 }
 
-/// Tells and learns the types of a blocking operation; gives the error of this rank after the operation.
+/// Waits until an operation has ended, which the hang report shows as an operation on `comm`.
+fn wait_for(comm: &Comm, operation: &dyn Operation, waiting: &Waiting<'_>) -> std::result::Result<(), Interrupted> {
+    while !operation.wait(waiting)? && !operation.progress() {
+        comm.engine().block_on(&mut |view| operation.is_ready(view), waiting)?;
+    }
+    Ok(())
+}
+
+/// Compares the functions that ranks have called, before the arguments of a blocking operation are read.
 ///
 /// # Errors
-/// Errors of the machine.
+/// Ranks have called different functions; errors of the machine.
+pub fn agree(comm: &Comm) -> Result<()> {
+    if check::is_on() { compare(comm, &Types::none(comm)).map(drop) } else { Ok(()) }
+}
+
+/// The same for a function that makes a communicator or another object.
+pub(crate) fn agree_on_making(comm: &Comm, kind: Kind) -> Result<()> {
+    if !check::is_on() {
+        return Ok(());
+    }
+    compare(comm, &Types { signature: Signature::making(kind), ..Types::none(comm) }).map(drop)
+}
+
+/// Compares the calls of a blocking operation; gives the error of this rank after the operation.
+///
+/// # Errors
+/// Ranks have called different functions, or with different roots or operations; errors of the machine.
 #[cold]
 pub fn compare(comm: &Comm, types: &Types) -> Result<Option<Error>> {
     let headers = Headers::new(types);
-    let (out, arrived) = (Headers::blocks(&headers.out)?, Headers::blocks(&headers.arrived)?);
-    alltoall::run(&Call::begin(comm.twin(Purpose::Checks)), Some(&out), &arrived)?;
-    Ok(types.mismatch(&headers))
+    let exchange = headers.exchange(comm)?;
+    if let Err(interrupted) = wait_for(comm, &*exchange, &Waiting::collective(comm, None)) {
+        // The exchange goes on.
+        std::mem::forget(headers);
+        comm.engine().fall_out_of_step(comm.coll_context());
+        return Err(interrupted.into());
+    }
+    match exchange.finish().and_then(|end| end.error) {
+        Some(error) => Err(error),
+        None => headers.judge(comm, types),
+    }
 }
 
 /// An operation in the background together with the exchange of its types.
@@ -262,11 +404,8 @@ impl Compared {
     /// Those of planning the exchange.
     #[cold]
     pub fn begin(comm: &Arc<Comm>, types: Types, operation: Arc<dyn Operation>) -> Result<Arc<dyn Operation>> {
-        let (headers, twin) = (Headers::new(&types), comm.twin(Purpose::Checks));
-        let (out, arrived) = (Headers::blocks(&headers.out)?, Headers::blocks(&headers.arrived)?);
-        let plan = alltoall::background(&Call::begin_nonblocking(twin), Some(&out), &arrived)?;
-        let exchange = plan.into_operation(twin);
-        exchange.clone().start()?;
+        let headers = Headers::new(&types);
+        let exchange = headers.exchange(comm)?;
         let (is_settled, error) = (AtomicBool::new(false), Mutex::new(None));
         Ok(Arc::new(Compared { comm: comm.clone(), operation, exchange, types, headers, is_settled, error }))
     }
@@ -282,7 +421,7 @@ impl Compared {
         let mut error = self.error.lock();
         if !self.is_settled.load(Ordering::Acquire) {
             if let Some(End { error: None, .. }) = self.exchange.finish() {
-                *error = self.types.mismatch(&self.headers);
+                *error = self.headers.judge(&self.comm, &self.types).unwrap_or_else(Some);
             }
             self.is_settled.store(true, Ordering::Release);
         }
@@ -291,13 +430,6 @@ impl Compared {
 
     fn with_error(&self, end: End) -> End {
         End { error: end.error.or_else(|| self.error.lock().clone()), ..end }
-    }
-
-    fn wait_for(&self, part: &dyn Operation, waiting: &Waiting<'_>) -> std::result::Result<(), Interrupted> {
-        while !part.wait(waiting)? && !part.progress() {
-            self.comm.engine().block_on(&mut |view| part.is_ready(view), waiting)?;
-        }
-        Ok(())
     }
 }
 
@@ -337,10 +469,10 @@ impl Operation for Compared {
 
     fn wait(&self, waiting: &Waiting<'_>) -> std::result::Result<bool, Interrupted> {
         if !self.settle() {
-            self.wait_for(&*self.exchange, waiting)?;
+            wait_for(&self.comm, &*self.exchange, waiting)?;
             self.settle();
         }
-        self.wait_for(&*self.operation, waiting)?;
+        wait_for(&self.comm, &*self.operation, waiting)?;
         Ok(true)
     }
 

@@ -7,10 +7,19 @@
 //! Contract
 //! - A rank whose call has failed before it began has said nothing of it, and differs from nobody.
 //! - Two words that ranks have written are compared as far as they speak of operations of the same number.
+//! - Ranks that name different operations of the standard in one reduction do not conflict, since other libraries let
+//!   that pass ([`Signature::conflicts_with`]): the operation of the *leader*, the root or else rank 0, is carried out,
+//!   which warns ([`warn`]). In a scan of short operands, and by messages, where nothing but a tag tells what other
+//!   ranks have called, each rank combines with its own. Strict checks make an error of it.
+
+use std::collections::BTreeSet;
+use std::io::Write;
 
 use limosa_p2p::Engine;
+use parking_lot::Mutex;
 
 use super::kind::Signature;
+use limosa_mpi::check;
 use limosa_mpi::error::{Error, error_of};
 use limosa_mpi::group::Group;
 
@@ -36,23 +45,64 @@ pub(crate) fn between(first: (u64, u64), second: (u64, u64)) -> Option<Differenc
     [second.0.wrapping_sub(1), second.0, second.0.wrapping_add(1)]
         .into_iter()
         .filter_map(|of| Some(Difference { first: said(first, of)?, second: said(second, of)? }))
-        .find(|difference| difference.first != difference.second)
+        .find(|difference| difference.first.conflicts_with(difference.second))
+}
+
+/// How the words of two ranks that go together in the operation of this number differ in it.
+pub(crate) fn tolerated(first: u64, second: u64) -> Option<Difference> {
+    let (first, second) = (Signature::of_word(first as u32)?, Signature::of_word(second as u32)?);
+    first.has_other_op(second).then_some(Difference { first, second })
+}
+
+/// Warnings that were printed: the line of the call, and what the ranks have called.
+static WARNINGS: Mutex<BTreeSet<(String, u32, u32)>> = Mutex::new(BTreeSet::new());
+
+/// Tells, once for each line of the program, that two ranks of a reduction have named different operations: `rank`,
+/// which is this one, with the line `site`, and `other`. The operation of `leader` is carried out.
+#[cold]
+pub(crate) fn warn([rank, other, leader]: [usize; 3], difference: Difference, site: String) {
+    let Difference { first, second } = difference;
+    if !WARNINGS.lock().insert((site.clone(), first.word(), second.word())) {
+        return;
+    }
+    let line = check::site_in_words(&site);
+    let text = format!(
+        "limosa: warning: rank {rank} called {}{line}, but rank {other} called {}: the operation of rank {leader} is \
+         carried out; all ranks must name the same one (LIMOSA_STRICT=1 makes this an error)\n",
+        first.describe(second),
+        second.describe(first),
+    );
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// The error that two ranks differ; `None` for a rank whose number is not known.
 #[cold]
 pub(crate) fn error(ranks: [Option<usize>; 2], difference: Difference) -> Error {
     let Difference { first, second } = difference;
-    let named = |rank: Option<usize>| rank.map_or_else(|| "another rank".to_owned(), |rank| format!("rank {rank}"));
+    error_in_words(ranks, difference, [first.describe(second), second.describe(first)])
+}
+
+/// As [`error`], with the calls of both ranks in words.
+#[cold]
+pub(crate) fn error_in_words(ranks: [Option<usize>; 2], difference: Difference, calls: [String; 2]) -> Error {
     let detail = format!(
-        "{} called {}, but {} called {}: all ranks must call the same collectives in the same order, with the same \
-         root and operation; collectives on this communicator fail from now on",
-        named(ranks[0]),
-        first.describe(second),
-        named(ranks[1]),
-        second.describe(first),
+        "{}: all ranks must call the same collectives in the same order, with the same root and operation; collectives \
+         on this communicator fail from now on",
+        sentence(ranks, calls)
     );
-    Error::new(first.class_of_difference(second), detail)
+    Error::new(difference.first.class_of_difference(difference.second), detail)
+}
+
+/// What two ranks have called.
+fn sentence(ranks: [Option<usize>; 2], calls: [String; 2]) -> String {
+    let named = |rank: Option<usize>| rank.map_or_else(|| "another rank".to_owned(), |rank| format!("rank {rank}"));
+    format!("{} called {}, but {} called {}", named(ranks[0]), calls[0], named(ranks[1]), calls[1])
+}
+
+/// What two ranks have called that differ, for the end of the program.
+pub(crate) fn in_words(ranks: [usize; 2], difference: Difference) -> String {
+    let Difference { first, second } = difference;
+    sentence(ranks.map(Some), [first.describe(second), second.describe(first)])
 }
 
 /// Ends all collectives on a context of a group, because two of its ranks differ; returns the error of this rank, which

@@ -1,5 +1,8 @@
 //! The kinds of collective operations, and what all ranks must say of an operation alike.
 
+use std::sync::Arc;
+
+use limosa_mpi::check;
 use limosa_mpi::consts::{ErrorClass, MPI_ERR_OP, MPI_ERR_OTHER, MPI_ERR_ROOT};
 use limosa_mpi::op::{Op, Reduction};
 
@@ -30,6 +33,33 @@ impl Kind {
     /// What programs call it.
     pub(crate) fn name(self) -> &'static str {
         NAMES[self as usize - 1]
+    }
+
+    const ALL: [Kind; KINDS] = [
+        Kind::Barrier,
+        Kind::Bcast,
+        Kind::Gather,
+        Kind::Scatter,
+        Kind::Allgather,
+        Kind::Alltoall,
+        Kind::Reduce,
+        Kind::Allreduce,
+        Kind::ReduceScatter,
+        Kind::Scan,
+        Kind::Exscan,
+        Kind::NeighborAllgather,
+        Kind::NeighborAlltoall,
+    ];
+
+    /// The kind of a blocking function, such as `MPI_Gatherv`.
+    fn of_function(function: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| {
+            let (name, endings) = kind.name().split_once('(').unwrap_or((kind.name(), ""));
+            let ending = function.get(name.len()..).filter(|_| function[..name.len()].eq_ignore_ascii_case(name));
+            ending.is_some_and(|ending| {
+                ending.is_empty() || endings.trim_end_matches(')').split(',').any(|known| known == ending)
+            })
+        })
     }
 
     /// All ranks wait for all others.
@@ -88,6 +118,8 @@ const CODES: u32 = 1 << CODE_BITS;
 /// In place of what it combines with: a function of the program; the making of a communicator.
 const OF_PROGRAM: u32 = (1 << OP_BITS) - 1;
 const MAKING: u32 = OF_PROGRAM - 1;
+/// In a code: any of the standard's operations.
+const PREDEFINED: u32 = MAKING - 1;
 
 impl Signature {
     /// Of an operation with a root.
@@ -99,13 +131,33 @@ impl Signature {
     /// Of a reduction.
     #[inline(always)]
     pub(crate) fn reduction(kind: Kind, op: &Op) -> Signature {
-        let code = op.reduction().map_or(OF_PROGRAM, |reduction| reduction as u32 + 1);
-        Signature(kind as u32 | code << KIND_BITS)
+        Signature(kind as u32 | op_code(op) << KIND_BITS)
     }
 
     /// Of a reduction to a root.
     pub(crate) fn rooted_reduction(op: &Op, root: usize) -> Signature {
         Signature(Signature::rooted(Kind::Reduce, root).0 | Signature::reduction(Kind::Reduce, op).0)
+    }
+
+    /// Of a call of this function, as far as its name says; unknown if that is no collective operation of the program.
+    pub(crate) fn of_function(function: &str) -> Signature {
+        let name = function.strip_suffix("_c").unwrap_or(function);
+        let (name, sort) = match (name.strip_suffix("_init"), name.strip_prefix("MPI_I")) {
+            (Some(name), _) => (name.to_owned(), Sort::Persistent),
+            (None, Some(name)) => (format!("MPI_{name}"), Sort::NonBlocking),
+            (None, None) => (name.to_owned(), Sort::Blocking),
+        };
+        Kind::of_function(&name).map_or_else(Signature::default, |kind| Signature::from(kind).called(sort))
+    }
+
+    /// The same with a root.
+    pub(crate) fn with_root(self, root: usize) -> Signature {
+        if self.is_known() { Signature(self.0 | (root as u32 % ROOTS) << (KIND_BITS + OP_BITS)) } else { self }
+    }
+
+    /// The same with an operation.
+    pub(crate) fn with_op(self, op: &Op) -> Signature {
+        if self.is_known() { Signature(self.0 | op_code(op) << KIND_BITS) } else { self }
     }
 
     /// Of an operation by which the library makes a communicator.
@@ -145,11 +197,33 @@ impl Signature {
         self.kind() != 0
     }
 
-    /// Fourteen bits that are the same for the same operation, root and kind, and 0 if these are not known. If only
-    /// one of them differs, they differ; roots up to 1023.
+    /// Fourteen bits that are the same for calls that may go together, and 0 if the kind is not known. If only kind,
+    /// operation or root conflicts, they differ; roots up to 1023.
     #[inline]
     pub(crate) fn code(self) -> u32 {
-        self.kind() | ((self.root() + (self.op() << OP_BITS)) % CODES) << KIND_BITS
+        let op = if !check::is_strict() && self.has_predefined_op() { PREDEFINED } else { self.op() };
+        self.kind() | ((self.root() + (op << OP_BITS)) % CODES) << KIND_BITS
+    }
+
+    fn has_predefined_op(self) -> bool {
+        (1..=PREDEFINED).contains(&self.op())
+    }
+
+    /// The standard's operation that it names.
+    pub(crate) fn predefined_op(self) -> Option<&'static Arc<Op>> {
+        Op::numbered(self.op().checked_sub(1)?)
+    }
+
+    /// The calls cannot go together. Different operations of the standard can, unless the checks are strict.
+    pub(crate) fn conflicts_with(self, other: Signature) -> bool {
+        self != other && !self.has_other_op(other)
+    }
+
+    /// The calls differ in nothing but the operation of the standard that they name, and go together.
+    pub(crate) fn has_other_op(self, other: Signature) -> bool {
+        const OP: u32 = OF_PROGRAM << KIND_BITS;
+        let is_same_call = self.0 | OP == other.0 | OP;
+        is_same_call && self != other && self.has_predefined_op() && other.has_predefined_op() && !check::is_strict()
     }
 
     /// What another rank's code says, as far as that can be known, which is called so as this rank's own among so many
@@ -199,18 +273,28 @@ impl Signature {
             Sort::NonBlocking => format!("MPI_I{}", name["MPI_".len()..].to_lowercase()),
             Sort::Persistent => format!("{name}_init"),
         };
-        if self.kind() != other.kind() || self.sort() != other.sort() {
-            name
+        name + &self.distinction(other)
+    }
+
+    /// The root or the operation by which it differs from a call of the same function: ` with root 1`.
+    pub(crate) fn distinction(self, other: Signature) -> String {
+        if self.class_of_difference(other) == MPI_ERR_OTHER {
+            String::new()
         } else if self.root() == NOT_KNOWN {
-            format!("{name} with another root or operation")
+            " with another root or operation".to_owned()
         } else if self.root() != other.root() {
-            format!("{name} with root {}", self.root())
+            format!(" with root {}", self.root())
         } else {
-            let op = match self.op() {
-                OF_PROGRAM => "an operation of the program",
-                code => Reduction::name_of(code.wrapping_sub(1)).unwrap_or("another operation"),
-            };
-            format!("{name} with {op}")
+            format!(" with {}", self.op_name())
+        }
+    }
+
+    /// The operation of a reduction.
+    pub(crate) fn op_name(self) -> &'static str {
+        match self.op() {
+            OF_PROGRAM => "an operation of the program",
+            PREDEFINED => "a predefined operation",
+            code => Reduction::name_of(code.wrapping_sub(1)).unwrap_or("another operation"),
         }
     }
 
@@ -225,6 +309,12 @@ impl Signature {
             MPI_ERR_OP
         }
     }
+}
+
+/// The bits of a signature that stand for an operation.
+#[inline(always)]
+fn op_code(op: &Op) -> u32 {
+    op.reduction().map_or(OF_PROGRAM, |reduction| reduction as u32 + 1)
 }
 
 impl From<Kind> for Signature {
@@ -243,6 +333,12 @@ pub(crate) struct Signed {
 }
 
 impl Signed {
+    /// The operation's signature.
+    #[inline]
+    pub(crate) fn signature(self) -> Signature {
+        Signature(self.word as u32)
+    }
+
     /// An operation of which nothing is known about the one before it.
     #[inline]
     pub(crate) fn alone(kind: Kind, signature: Signature) -> Signed {

@@ -79,7 +79,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use agreement::{allgather_bytes, alltoall_bytes, barrier, plug_in};
+pub use agreement::{allgather_bytes, alltoall_bytes, barrier, plug_in, unseen_difference};
 use background::{Exchange, Limits, MailboxUse, Mailboxes, Recorder};
 pub use buffer::{Blocks, Buffer};
 pub use choice::counts::offer as offer_counts;

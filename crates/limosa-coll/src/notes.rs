@@ -27,6 +27,8 @@
 //!   finished the operation.
 //! - Whatever a note says was written by another process: it is checked, and nonsense is an error.
 
+use std::sync::Arc;
+
 use limosa_base::slots::{BODY_BYTES, Body, SlotSegment};
 use limosa_p2p::memory::Region;
 
@@ -36,6 +38,7 @@ use super::kind::{Kind, Signed};
 use super::memory::read;
 use super::schedule::mismatch;
 use limosa_mpi::error::{Error, Result};
+use limosa_mpi::op::Op;
 
 const AREA: u8 = 0xff;
 const TABLE: u8 = 0xfe;
@@ -468,6 +471,12 @@ pub(crate) trait Notes {
         {
             return Err(self.differ(rank, difference));
         }
+        if let Some(difference) = disagreement::tolerated(call.word, word.unwrap_or(0))
+            && slots.me() == self.leader(call)
+            && rank < slots.size()
+        {
+            self.warn([rank, slots.me()], difference);
+        }
         match (tag, word) {
             // What a rank has called before is not known there or here.
             (Some(tag), Some(_)) => Ok(tag as u8),
@@ -475,6 +484,30 @@ pub(crate) trait Notes {
             (None, _) => Err(left_out((rank, slots.size()), call.kind, Self::FORM)),
         }
     }
+
+    /// The member whose operation all carry out if they have named different ones in a reduction.
+    #[inline]
+    fn leader(&self, call: Signed) -> usize {
+        let root = call.signature().root() as usize;
+        // In a stage of a composed operation the root may be elsewhere.
+        if root < self.slots().size() { root } else { 0 }
+    }
+
+    /// The operation of a reduction that the leader has named, whose note is there, if that is not this rank's.
+    #[inline]
+    fn leading_op(&self, number: u64, call: Signed) -> Option<&'static Arc<Op>> {
+        let leader = self.leader(call);
+        if self.slots().signature_of(leader, number) == call.word { None } else { self.other_op(leader, number, call) }
+    }
+
+    #[cold]
+    fn other_op(&self, leader: usize, number: u64, call: Signed) -> Option<&'static Arc<Op>> {
+        disagreement::tolerated(self.slots().noted(leader, number)?, call.word)?.first.predefined_op()
+    }
+
+    /// Tells that a rank, the first of two, has named another operation of a reduction than this one. The operation of
+    /// the second is carried out.
+    fn warn(&self, ranks: [usize; 2], difference: disagreement::Difference);
 
     /// The error that a rank, or the one on behalf of all, has called something else than this one.
     fn differ(&self, rank: usize, difference: disagreement::Difference) -> Error;

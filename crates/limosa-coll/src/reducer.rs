@@ -30,6 +30,12 @@ impl<'a> Reducer<'a> {
         Reducer { op, datatype, kernel: op.kernel(datatype), place, own }
     }
 
+    /// The same with the operation that another rank has named, if there is one and it is defined for the elements.
+    pub(crate) fn led_by(&self, op: Option<&'a Arc<Op>>) -> Reducer<'a> {
+        let op = op.filter(|op| op.check(self.datatype).is_ok()).unwrap_or(self.op);
+        Reducer { op, kernel: op.kernel(self.datatype), ..*self }
+    }
+
     /// Bytes of an element.
     pub(crate) fn element(&self) -> usize {
         self.datatype.size() as usize

@@ -68,7 +68,8 @@ pub fn in_words(view: &RankView, places: &Places) -> RankView {
         let short = place.filter(|_| record.waits.iter().any(|wait| is_of_package(&wait.comm)));
         let verb = place.and_then(|place| place.verb.as_deref());
         if let Some(verb) = verb.or_else(|| short?.method(&record.call)) {
-            let is_request = record.waits.iter().any(|wait| !wait.started.is_empty());
+            let verb = if verb == "__await__" { "an awaited request" } else { verb };
+            let is_request = record.call == "MPI_Test" || record.waits.iter().any(|wait| !wait.started.is_empty());
             let world =
                 record.waits.first().filter(|wait| wait.comm == "limosa.world" && !is_request && !verb.contains(' '));
             record.call = world.map_or(verb.to_owned(), |wait| format!("{}.{verb}", wait.comm));

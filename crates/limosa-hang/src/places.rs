@@ -73,6 +73,11 @@ impl Place {
         match call {
             "MPI_Send" => Some("send"),
             "MPI_Recv" => Some("recv"),
+            "MPI_Test" => Some(if self.text.as_deref().is_some_and(|text| text.contains(".test(")) {
+                "test"
+            } else {
+                "an awaited request"
+            }),
             "MPI_Allgather" => Some(self.text.as_deref().and_then(collective).unwrap_or("a collective call")),
             _ => None,
         }

@@ -35,6 +35,7 @@ pub fn wait(kind: Kind, world: u32, tag: Option<i32>) -> WaitView {
         context: 2,
         comm: "MPI_COMM_WORLD".into(),
         members: 4,
+        series: None,
         started: String::new(),
     }
 }

@@ -55,11 +55,15 @@ pub fn on(call: &str, comm: &str) -> String {
 
 /// The ranks that this wait is certainly for.
 pub(crate) fn targets(wait: &WaitView, own: u32, ranks: u32) -> Vec<u32> {
-    match wait.peer {
-        Peer::Rank { world, .. } => vec![world],
-        // All ranks of the job are members of a communicator that has as many.
-        Peer::Members if wait.members == ranks => (0..ranks).filter(|rank| *rank != own).collect(),
-        Peer::Members | Peer::Any | Peer::Outside { .. } => vec![],
+    // All ranks of the job are members of a communicator that has as many.
+    let all = || if wait.members == ranks { Some((0, 1)) } else { None };
+    match (wait.peer, wait.series.or_else(all)) {
+        (Peer::Rank { world, .. }, _) => vec![world],
+        (Peer::Members, Some((first, distance))) => {
+            let member = |number: u32| first.wrapping_add(number.wrapping_mul(distance));
+            (0..wait.members.min(ranks)).map(member).filter(|rank| *rank != own).collect()
+        }
+        (Peer::Members | Peer::Any | Peer::Outside { .. }, _) => vec![],
     }
 }
 
@@ -146,8 +150,9 @@ fn who_is_missing(views: &[RankView], verdict: &mut Verdict) {
             };
             verdict.find(format!("{} {are} not {have}{call}{on}{or}; {it} {wait} in {place}", words::ranks(ranks)));
         }
-        // The board does not list the members of a smaller communicator.
-        let few = absent.is_empty() && wait.peer == Peer::Members && (inside.len() as u32) < wait.members;
+        // The board does not list the members of a smaller communicator if they lie irregularly.
+        let is_listed = wait.series.is_some() || wait.members == views.len() as u32;
+        let few = !is_listed && wait.peer == Peer::Members && (inside.len() as u32) < wait.members;
         if few {
             let (are, to) = if inside.len() == 1 { ("is", "has") } else { ("are", "have") };
             let what = if is_started { format!("{to} started") } else { format!("{are} in") };
@@ -445,6 +450,30 @@ mod tests {
             rank(2, State::Exited),
         ];
         assert_eq!(findings(&views), [""; 0], "both wait for the same, whatever the call");
+    }
+
+    #[test]
+    fn a_member_missing_from_a_smaller_communicator_is_named() {
+        let column = WaitView {
+            peer: Peer::Members,
+            comm: "column".into(),
+            context: 8,
+            members: 2,
+            series: Some((1, 2)),
+            ..wait(Kind::Collective, 0, None)
+        };
+        let mut views = [
+            blocked(0, "MPI_Recv", vec![wait(Kind::Receive, 1, Some(4))]),
+            blocked(1, "MPI_Barrier", vec![column]),
+            blocked(2, "MPI_Recv", vec![wait(Kind::Receive, 1, Some(4))]),
+            blocked(3, "MPI_Recv", vec![wait(Kind::Receive, 1, Some(4))]),
+        ];
+        let found = findings(&views);
+        let sentence =
+            "rank 3 is not in MPI_Barrier on column; it waits in MPI_Recv from rank 1, tag 4, on MPI_COMM_WORLD";
+        assert!(found.iter().any(|finding| finding == sentence), "{found:?}");
+        views[3] = rank(3, State::Finalized);
+        assert!(findings(&views).contains(&"rank 3 has left by MPI_Finalize while rank 1 waits for it".into()));
     }
 
     #[test]

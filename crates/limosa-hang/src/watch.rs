@@ -18,7 +18,8 @@
 //! they wait for ([`Neighbours`]). If the status board of one cannot be seen, it may be at work: the report comes
 //! [`UNSEEN`] times later, and the job is never ended.
 //!
-//! With a doubt the report comes [`DOUBT`] times later and says what the doubt is; the job is not ended before another
+//! With a doubt the report comes [`DOUBT`] times later, or [`POLLING`] times if the only doubt is that ranks poll, and
+//! says what the doubt is; the job is not ended before another
 //! time is over, which the report states. The report comes [`DOUBT`] times later also while the process of a rank that
 //! has finalized still runs: it may end with an error, and then that is what the user is told. It does so, too, where
 //! ranks are on several hosts.
@@ -44,6 +45,8 @@ const QUIET: Duration = Duration::from_millis(800);
 /// How many times longer nothing must change if there is a doubt, while a process that has finalized still runs, and
 /// where ranks are on several hosts.
 const DOUBT: u64 = 10;
+/// The same where the only doubt is that ranks poll: they do so all the time, and get nothing.
+const POLLING: u64 = 5;
 /// How many times longer nothing must change if a job that is waited for cannot be seen.
 const UNSEEN: u64 = 60;
 /// Whoever polls must do so at least this often to count as polling.
@@ -69,6 +72,8 @@ pub struct Hang {
     pub strangers: BTreeMap<u32, Vec<u32>>,
     /// There is a doubt whether it is one.
     pub doubtful: bool,
+    /// There is another doubt than that ranks poll.
+    pub may_go_on: bool,
     /// How long nothing has changed.
     pub quiet: Duration,
     /// The other jobs that are part of it.
@@ -158,7 +163,10 @@ impl Watch {
         let is_leaving = all_views(views, &neighbours).any(|view| view.state == State::Finalized);
         let lasts = match hang.doubtful || is_leaving || self.is_between_hosts {
             _ if !neighbours.unseen.is_empty() => quiet_ns >= self.after_ns.saturating_mul(UNSEEN),
-            true => quiet_ns >= self.after_ns.saturating_mul(DOUBT),
+            true => {
+                let only_polls = !hang.may_go_on && !is_leaving && !self.is_between_hosts;
+                quiet_ns >= self.after_ns.saturating_mul(if only_polls { POLLING } else { DOUBT })
+            }
             false => waits_ns >= self.after_ns,
         };
         if quiet_ns < QUIET.as_nanos() as u64 || !lasts {
@@ -207,14 +215,15 @@ impl Watch {
         neighbours: &Neighbours,
         mut others: impl FnMut(&RankView) -> Others,
     ) -> Option<Hang> {
-        let mut hang = Hang { doubtful: !neighbours.unseen.is_empty(), ..Hang::default() };
+        let is_unseen = !neighbours.unseen.is_empty();
+        let mut hang = Hang { doubtful: is_unseen, may_go_on: is_unseen, ..Hang::default() };
         self.all_of_one_wait(now_ns, views, &mut others, &mut hang)?;
         for other in &neighbours.seen {
             // Numbers of ranks are those of that job: only the doubt counts.
             let mut theirs = Hang::default();
             self.all_of_one_wait(now_ns, &other.views, &mut others, &mut theirs)?;
             if theirs.doubtful {
-                hang.doubtful = true;
+                (hang.doubtful, hang.may_go_on) = (true, true);
                 hang.others_may_go_on.insert(other.id);
             }
         }
@@ -233,7 +242,7 @@ impl Watch {
         if staying.is_empty() || staying.iter().any(|view| view.state != State::Running) {
             return None;
         }
-        hang.doubtful |= staying.iter().any(|view| waits_for_connection(view));
+        hang.may_go_on |= staying.iter().any(|view| waits_for_connection(view));
         // To ask about ranks that are not in the library first saves asking about the others.
         let (inside, outside): (Vec<&RankView>, Vec<_>) = staying.iter().partition(|view| !view.records.is_empty());
         for view in outside.into_iter().chain(inside) {
@@ -252,10 +261,12 @@ impl Watch {
                 return None;
             }
             let polls = view.records.iter().any(|record| record.polls > 0);
-            hang.doubtful |= polls || view.records.is_empty() || !strangers.is_empty();
+            hang.may_go_on |= view.records.is_empty() || !strangers.is_empty();
+            hang.doubtful |= polls || hang.may_go_on;
             hang.stuck.extend((!stuck.is_empty()).then_some((view.rank, stuck)));
             hang.strangers.extend((!strangers.is_empty()).then_some((view.rank, strangers)));
         }
+        hang.doubtful |= hang.may_go_on;
         Some(())
     }
 }
@@ -477,10 +488,10 @@ mod tests {
     #[test]
     fn whoever_polls_leaves_a_doubt_as_long_as_it_polls() {
         let views = |polls| vec![polling(0, polls), pair().remove(1)];
-        assert_eq!(doubtful(&looks(60_000, |ms| views(1 + ms as u32), |_, _| Others::default())), [10_000, 40_000]);
+        assert_eq!(doubtful(&looks(60_000, |ms| views(1 + ms as u32), |_, _| Others::default())), [5200, 35_200]);
         // Now and then is enough.
         let slow = |ms: u64| views(1 + (ms / 2000) as u32);
-        assert_eq!(doubtful(&looks(60_000, slow, |_, _| Others::default())), [10_000, 40_000]);
+        assert_eq!(doubtful(&looks(60_000, slow, |_, _| Others::default())), [5200, 35_200]);
         // It does something else.
         assert_eq!(looks(60_000, |_| views(1), |_, _| Others::default()), []);
         // Others may send something.

@@ -69,7 +69,7 @@ impl Core {
         if last >= i64::MAX as u64 {
             fail!(MPI_ERR_ARG, "the access reaches beyond the largest offset that a file can have");
         }
-        let is_atomic = self.is_atomic.load(Ordering::Relaxed);
+        let is_atomic = self.is_atomic.load(Ordering::Relaxed) && !self.system.is_stream();
         let _locked = if is_atomic {
             let first = view.byte_of(from);
             let lock = if is_write { RangeLock::Exclusive } else { RangeLock::Shared };

@@ -28,6 +28,9 @@ impl File {
             let (from, region) = mine?;
             return self.core.transfer(view, is_write, from, region);
         }
+        if self.core.system.is_stream() {
+            return self.transfer_in_turn(view, is_write, mine);
+        }
         // A member has died: see `transfer_by_messages`.
         let mine = match mine {
             Err(error) if error.class == MPI_ERR_PROC_ABORTED => return Err(error),
@@ -69,6 +72,18 @@ impl File {
             }
         }
         mine.map(|_| bytes)
+    }
+
+    /// Each process reads or writes what has no offsets, one after the other.
+    fn transfer_in_turn(&self, view: &View, is_write: bool, mine: Result<(u64, &Region)>) -> Result<u64> {
+        let mut moved = Ok(0);
+        for rank in 0..self.comm.size() {
+            if rank == self.comm.rank() as usize {
+                moved = mine.clone().and_then(|(from, region)| self.core.transfer(view, is_write, from, region));
+            }
+            limosa_coll::barrier(&self.comm)?;
+        }
+        moved
     }
 
     /// The plan, and the shared memory that it needs.

@@ -7,6 +7,7 @@
 //! - Changes of the file's size are made by the first process; nobody goes on before.
 
 use std::ffi::{CStr, OsStr, c_int};
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -100,20 +101,47 @@ pub fn delete(name: &CStr) -> Result<()> {
     rustix::fs::unlink(path).map_err(|error| error_of("deleting", path, error))
 }
 
+/// The number of the open descriptor that a path names, such as `/dev/stdout`.
+fn descriptor_of(path: &Path) -> Option<i32> {
+    match path.to_str()? {
+        "/dev/stdin" => Some(0),
+        "/dev/stdout" => Some(1),
+        "/dev/stderr" => Some(2),
+        path => path.strip_prefix("/dev/fd/").or(path.strip_prefix("/proc/self/fd/"))?.parse().ok(),
+    }
+}
+
 fn open_here(path: &Path, amode: Amode, is_first: bool, hints: &Values) -> Result<SystemFile> {
     let mode = Mode::from_raw_mode(hints.permissions);
+    // Opened anew, a file would be written from its beginning on, over what the program has written to the descriptor.
+    let descriptor = descriptor_of(path).filter(|_| amode.is_sequential());
+    let open = || match descriptor {
+        // SAFETY: the descriptor is borrowed for this call only, which fails if it is not open.
+        Some(number) => rustix::io::fcntl_dupfd_cloexec(unsafe { BorrowedFd::borrow_raw(number) }, 0),
+        None => rustix::fs::open(path, amode.flags(is_first), mode),
+    };
     let fd = loop {
-        match rustix::fs::open(path, amode.flags(is_first), mode) {
+        match open() {
             Ok(fd) => break fd,
             Err(Errno::INTR) => {}
             Err(error) => return Err(error_of("opening", path, error)),
         }
     };
+    let has_no_offsets = rustix::fs::tell(&fd) == Err(Errno::SPIPE);
+    if has_no_offsets && !amode.is_sequential() {
+        fail!(
+            MPI_ERR_AMODE,
+            "\"{}\" is a pipe, a terminal or the like, which has no offsets: open it with MPI_MODE_SEQUENTIAL, and use \
+             the shared file pointer",
+            path.display()
+        );
+    }
     let stat = rustix::fs::fstat(&fd).map_err(|error| error_of("opening", path, error))?;
     if rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() {
         return Err(error_of("opening", path, Errno::ISDIR));
     }
-    Ok(SystemFile::new(fd, path.to_path_buf(), amode.can_read()))
+    let is_stream = has_no_offsets || descriptor.is_some();
+    Ok(SystemFile::new(fd, path.to_path_buf(), amode.can_read(), is_stream))
 }
 
 impl File {
@@ -304,9 +332,9 @@ impl File {
     /// The system's, and `MPI_ERR_REQUEST` if accesses are under way.
     pub fn sync(&self) -> Result<()> {
         let system = &self.core.system;
-        let synced = self.check_nothing_under_way().and_then(|()| {
-            rustix::fs::fsync(system.fd())
-                .map_err(|error| system.error("bringing to the disk what was written to", error))
+        let synced = self.check_nothing_under_way().and_then(|()| match rustix::fs::fsync(system.fd()) {
+            Err(Errno::INVAL) if system.is_stream() => Ok(()),
+            synced => synced.map_err(|error| system.error("bringing to the disk what was written to", error)),
         });
         agree::on_outcome(&self.comm, synced)
     }

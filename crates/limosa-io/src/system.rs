@@ -19,6 +19,8 @@ pub(crate) struct SystemFile {
     fd: OwnedFd,
     path: PathBuf,
     can_lock_shared: bool,
+    /// It is read and written from where it stands: a pipe, a terminal, or an open descriptor such as `/dev/stdout`.
+    is_stream: bool,
     /// Held while a range is locked: threads of a process share the description and its locks.
     serial: Mutex<()>,
 }
@@ -65,8 +67,17 @@ pub(crate) fn error_of(what: &str, path: &Path, error: impl Into<io::Error>) -> 
 }
 
 impl SystemFile {
-    pub fn new(fd: OwnedFd, path: PathBuf, can_read: bool) -> SystemFile {
-        SystemFile { fd, path, can_lock_shared: can_read, serial: Mutex::new(()) }
+    pub fn new(fd: OwnedFd, path: PathBuf, can_read: bool, is_stream: bool) -> SystemFile {
+        SystemFile { fd, path, can_lock_shared: can_read, is_stream, serial: Mutex::new(()) }
+    }
+
+    pub fn is_stream(&self) -> bool {
+        self.is_stream
+    }
+
+    /// Where the system reads or writes what lies at this offset.
+    fn place(&self, offset: u64) -> u64 {
+        if self.is_stream { file::CURRENT } else { offset }
     }
 
     pub fn fd(&self) -> BorrowedFd<'_> {
@@ -137,7 +148,8 @@ impl SystemFile {
         while done < to.len() {
             let rest = &mut to[done..];
             // SAFETY: a slice that is borrowed for this.
-            let n = unsafe { file::read_at(self.fd(), rest.as_mut_ptr(), rest.len(), offset + done as u64) };
+            let n =
+                unsafe { file::read_at(self.fd(), rest.as_mut_ptr(), rest.len(), self.place(offset + done as u64)) };
             match n.map_err(|e| self.error("reading", e))? {
                 0 => break,
                 n => done += n,
@@ -155,7 +167,7 @@ impl SystemFile {
         while done < from.len() {
             let rest = &from[done..];
             // SAFETY: a slice that is borrowed for this.
-            let n = unsafe { file::write_at(self.fd(), rest.as_ptr(), rest.len(), offset + done as u64) };
+            let n = unsafe { file::write_at(self.fd(), rest.as_ptr(), rest.len(), self.place(offset + done as u64)) };
             done += self.written(n)?;
         }
         Ok(done)
@@ -182,7 +194,7 @@ impl SystemFile {
                 slices.push(vm::slice(at as u64, len));
                 slices.len() < MAX_SLICES
             });
-            let offset = offset + done as u64;
+            let offset = self.place(offset + done as u64);
             // SAFETY: whoever built the region promised memory that can be read, or written, during the operation.
             let n = unsafe {
                 match is_write {

@@ -545,7 +545,7 @@ impl RecordSlot {
         for (slot, wait) in self.wait.iter().zip(blocked.waits) {
             let (peer_kind, rank, world, job) = match wait.peer {
                 Peer::Any => (0, 0, 0, 0),
-                Peer::Members => (1, 0, 0, 0),
+                Peer::Members => wait.series.map_or((1, 0, 0, 0), |(first, distance)| (5, first, distance, 0)),
                 Peer::Rank { rank, world } => (2, rank, world, 0),
                 Peer::Outside { job, member: None } => (3, 0, 0, job),
                 Peer::Outside { job, member: Some((rank, world)) } => (4, rank, world, job),
@@ -591,7 +591,7 @@ impl RecordSlot {
             kind: Kind::from_u32(slot.kind.load(Relaxed)),
             peer: match (slot.peer_kind.load(Relaxed), slot.peer_world.load(Relaxed)) {
                 (2, world) if world < ranks => Peer::Rank { rank: slot.peer.load(Relaxed), world },
-                (1, _) => Peer::Members,
+                (1 | 5, _) => Peer::Members,
                 (3, _) => Peer::Outside { job: slot.job.load(Relaxed), member: None },
                 (4, world) => {
                     Peer::Outside { job: slot.job.load(Relaxed), member: Some((slot.peer.load(Relaxed), world)) }
@@ -602,6 +602,8 @@ impl RecordSlot {
             context: slot.context.load(Relaxed),
             comm: slot.name.load(),
             members: slot.members.load(Relaxed),
+            series: (slot.peer_kind.load(Relaxed) == 5)
+                .then(|| (slot.peer.load(Relaxed), slot.peer_world.load(Relaxed))),
             started: slot.started.load(),
         });
         let lie = (self.lie.load(Relaxed) as usize).min(LYING);
@@ -648,6 +650,7 @@ mod tests {
             context: 6,
             comm: "MPI_COMM_WORLD",
             members: 3,
+            series: None,
             started: "",
         }
     }

@@ -69,6 +69,8 @@ pub struct Config {
     pub unexpected_bytes: usize,
     /// `LIMOSA_CHECK`
     pub check: bool,
+    /// `LIMOSA_STRICT`
+    pub strict: bool,
     /// `LIMOSA_ON_HANG`
     pub on_hang: OnHang,
     /// `LIMOSA_HANG_AFTER`
@@ -285,6 +287,7 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
         eager_bytes: values.number("LIMOSA_EAGER") as usize,
         unexpected_bytes: values.number("LIMOSA_UNEXPECTED_BYTES") as usize,
         check: values.switch("LIMOSA_CHECK"),
+        strict: values.switch("LIMOSA_STRICT"),
         on_hang: match values.word("LIMOSA_ON_HANG") {
             "abort" => OnHang::Abort,
             "off" => OnHang::Off,

@@ -191,6 +191,7 @@ mod tests {
             context: 5,
             comm: "MPI_COMM_WORLD",
             members: 4,
+            series: None,
             started: "",
         };
         let _asleep = seat.blocked(&Blocked { call: "MPI_Recv", waits: &[wait], all: true, lying: &[] });

@@ -21,7 +21,7 @@ use crate::sys::AtomicsOnly;
 /// First eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"LIMOSAJB");
 /// Version of the layout in this file.
-pub(crate) const VERSION: u32 = 9;
+pub(crate) const VERSION: u32 = 10;
 /// Unit of the segment's parts.
 pub(crate) const PAGE: usize = 4096;
 /// Most ranks a board may have; bounds what a damaged header can make us map.
@@ -147,7 +147,8 @@ pub(crate) struct RecordSlot {
 #[repr(C, align(64))]
 pub(crate) struct WaitSlot {
     pub kind: AtomicU32,
-    /// 0 = any, 1 = all members of the communicator, 2 = one rank, 3 = processes of `job`, 4 = one of them.
+    /// 0 = any, 1 = all members of the communicator, 2 = one rank, 3 = processes of `job`, 4 = one of them, 5 = all
+    /// members, which are every `peer_world`-th rank of the job from `peer` on.
     pub peer_kind: AtomicU32,
     pub peer: AtomicU32,
     pub peer_world: AtomicU32,

@@ -45,6 +45,8 @@ pub struct Wait<'a> {
     pub comm: &'a str,
     /// Number of ranks in the communicator.
     pub members: u32,
+    /// If all its ranks are of this job, at regular distances: the first one in the job, and the distance.
+    pub series: Option<(u32, u32)>,
     /// The call that started the operation; empty if it is the call that waits (at most 32 bytes are kept).
     pub started: &'a str,
 }
@@ -196,6 +198,8 @@ pub struct WaitView {
     pub comm: String,
     /// Number of ranks in the communicator.
     pub members: u32,
+    /// If all its ranks are known to be of this job, at regular distances: the first one in the job, and the distance.
+    pub series: Option<(u32, u32)>,
     /// The call that started the operation; empty if it is the call that waits.
     pub started: String,
 }

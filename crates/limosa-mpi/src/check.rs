@@ -6,11 +6,13 @@
 //! - every non-blocking send and receive has an object, so that what is left of it at the end can be described;
 //! - no call takes a fast path: the datatypes do not say that they are dense (`Datatype::region`).
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use limosa_p2p::{Completion, Failure};
 
 static ON: AtomicBool = AtomicBool::new(false);
+static STRICT: AtomicBool = AtomicBool::new(false);
 
 /// True if the checks are on.
 #[inline]
@@ -18,9 +20,43 @@ pub fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// Turns the checks on, before the first communication.
-pub(crate) fn turn_on() {
-    ON.store(true, Ordering::Relaxed);
+/// True if mistakes that other libraries let pass are errors, not warnings.
+#[inline]
+pub fn is_strict() -> bool {
+    STRICT.load(Ordering::Relaxed)
+}
+
+/// Sets whether the checks are on, which are strict, before the first communication.
+pub(crate) fn set(on: bool, strict: bool) {
+    ON.store(on, Ordering::Relaxed);
+    STRICT.store(on || strict, Ordering::Relaxed);
+}
+
+/// How the layer above finds the line of the program from which a call comes.
+pub struct Sites {
+    /// The line of the call that this thread is in, in a form that every process can make words of; empty if unknown.
+    pub here: fn() -> String,
+    /// The words for it, behind a comma; empty if nothing is known.
+    pub words: fn(&str) -> String,
+}
+
+static SITES: OnceLock<Sites> = OnceLock::new();
+
+/// Sets how lines of the program are found. The first call counts.
+pub fn plug_in_sites(sites: Sites) {
+    let _ = SITES.set(sites);
+}
+
+/// [`Sites::here`].
+#[cold]
+pub fn site() -> String {
+    SITES.get().map_or_else(String::new, |sites| (sites.here)())
+}
+
+/// [`Sites::words`].
+#[cold]
+pub fn site_in_words(site: &str) -> String {
+    SITES.get().map_or_else(String::new, |sites| (sites.words)(site))
 }
 
 /// Bytes of a header.

@@ -50,7 +50,7 @@ mod topology;
 
 pub use agreement::{Agreement, plug_in};
 pub(crate) use construct::ChildPlan;
-pub use construct::SplitKind;
+pub use construct::{SplitKind, hardware_resources};
 pub use hints::{Hint, Hints};
 pub use intercomm::Inter;
 pub use registry::Registry;

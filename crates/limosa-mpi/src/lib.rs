@@ -24,6 +24,7 @@ pub mod op;
 pub mod operation;
 pub mod p2p;
 pub mod partitioned;
+pub mod process_sets;
 pub mod request;
 pub mod session;
 pub mod tool;

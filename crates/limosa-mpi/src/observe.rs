@@ -258,8 +258,24 @@ impl Awaits<'_> {
             Awaits::Window { target: None, .. } => (Kind::Other, some(comm, Peer::Members), None, ""),
             Awaits::Window { target, .. } => (Kind::Other, member(target), None, ""),
         };
-        Wait { kind, peer, tag, context: comm.context(), comm: comm_name, members: comm.size() as u32, started }
+        let series = if peer == Peer::Members { series(comm) } else { None };
+        Wait { kind, peer, tag, context: comm.context(), comm: comm_name, members: comm.size() as u32, series, started }
     }
+}
+
+/// The first member and the distance of the others, if they lie at regular distances in the job. In a communicator of
+/// as many ranks as the job has, the board's readers know the members.
+fn series(comm: &Comm) -> Option<(u32, u32)> {
+    let mut members = comm.group().iter();
+    let (first, second) = (members.next()?, members.next()?);
+    let distance = second.checked_sub(first)?;
+    let mut next = second;
+    let is_regular = !comm.is_inter()
+        && members.all(|member| {
+            next = next.wrapping_add(distance);
+            member == next
+        });
+    is_regular.then_some((first, distance))
 }
 
 /// One member, for the status board.

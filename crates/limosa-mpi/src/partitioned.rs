@@ -318,13 +318,13 @@ pub fn receive_init(comm: &Arc<Comm>, partitions: Partitions, source: i32, tag: 
 }
 
 impl PartitionedReceive {
-    /// Whether a partition has arrived (`MPI_Parrived`), if the request is active. Makes progress if not.
+    /// Whether a partition of an active request has arrived (`MPI_Parrived`). Makes progress if not.
     ///
     /// # Errors
     /// `MPI_ERR_ARG` for a partition that does not exist.
-    pub fn has_arrived(&self, partition: i32, is_active: bool) -> Result<bool> {
+    pub fn has_arrived(&self, partition: i32) -> Result<bool> {
         let index = self.partitions.check(partition)?;
-        let Some(incoming) = self.incoming.as_ref().filter(|_| is_active) else { return Ok(true) };
+        let Some(incoming) = self.incoming.as_ref() else { return Ok(true) };
         if incoming.has(index) {
             return Ok(true);
         }

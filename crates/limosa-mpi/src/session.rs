@@ -17,19 +17,8 @@ use crate::fail;
 use crate::group::Group;
 use crate::info::Info;
 use crate::instance;
+pub use crate::process_sets::{PROCESS_SETS, ProcessSet};
 use crate::world::World;
-
-/// A process set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProcessSet {
-    /// All processes of the job.
-    World,
-    /// This process.
-    Own,
-}
-
-/// The process sets, in the order of their numbers.
-pub const PROCESS_SETS: [(&str, ProcessSet); 2] = [("mpi://WORLD", ProcessSet::World), ("mpi://SELF", ProcessSet::Own)];
 
 /// The levels of thread support that a program can ask for.
 const THREAD_LEVELS: [&str; 4] =

@@ -136,11 +136,11 @@ impl Hosts {
     /// The choices that must be the same in all processes of a job, as a word that is not 0.
     fn word(self, config: &config::Config) -> u64 {
         let device = match &config.device {
-            DeviceChoice::Files(folder) | DeviceChoice::LocalFiles(folder) => FxBuildHasher.hash_one(folder) << 32 >> 1,
+            DeviceChoice::Files(folder) | DeviceChoice::LocalFiles(folder) => FxBuildHasher.hash_one(folder) << 32 >> 2,
             DeviceChoice::Fabric => 1 << 31,
             _ => 0,
         };
-        let choices = u64::from(config.check) << 63 | device;
+        let choices = u64::from(config.check) << 63 | u64::from(config.strict) << 62 | device;
         match self {
             Hosts::One => choices | 1,
             Hosts::Alone => choices | 2,
@@ -299,13 +299,11 @@ impl World {
         if !job.board().agree_on_devices(hosts.word(config)) {
             fail!(
                 MPI_ERR_OTHER,
-                "LIMOSA_DEVICE, LIMOSA_HOSTS or LIMOSA_CHECK is not the same for all processes of the job: set it for \
-                 all or for none"
+                "LIMOSA_DEVICE, LIMOSA_HOSTS, LIMOSA_STRICT or LIMOSA_CHECK is not the same for all processes of the \
+                 job: set it for all or for none"
             );
         }
-        if config.check {
-            check::turn_on();
-        }
+        check::set(config.check, config.strict);
         let engine = match hosts.links(job, config).and_then(|links| Engine::start(links, options(config))) {
             Ok(engine) => engine,
             Err(error) if out_of_memory(&error) => {

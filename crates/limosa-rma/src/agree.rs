@@ -16,11 +16,13 @@ pub(crate) struct Announced {
     pub base: u64,
     /// Its memory need not follow that of the rank before (`alloc_shared_noncontig`).
     pub apart: bool,
+    /// That it wants for its memory.
+    pub alignment: usize,
     /// Where the program's memory lies in the host's, if it does.
     pub lies: Option<Lies>,
 }
 
-const WORDS: usize = 7;
+const WORDS: usize = 8;
 /// Instead of a place: the memory lies nowhere in the host's.
 const NOWHERE: u64 = u64::MAX;
 
@@ -28,7 +30,7 @@ const NOWHERE: u64 = u64::MAX;
 ///
 /// # Errors
 /// That of this process's part; otherwise that of another's, without the sentence.
-pub(crate) fn on_parts(comm: &Comm, part: &Part, apart: bool) -> Result<Vec<Announced>> {
+pub(crate) fn on_parts(comm: &Comm, part: &Part, apart: bool, alignment: usize) -> Result<Vec<Announced>> {
     let checked = check(part);
     let class = checked.as_ref().err().map_or(0, |error| error.class);
     let head = u64::from(class as u32) << 32 | (part.flavor as u64) << 1 | u64::from(apart);
@@ -39,7 +41,8 @@ pub(crate) fn on_parts(comm: &Comm, part: &Part, apart: bool) -> Result<Vec<Anno
         _ => None,
     };
     let (place, bytes, offset) = lies.map_or((NOWHERE, 0, 0), |lies| (lies.place, lies.bytes, lies.offset));
-    let words = [head, part.size as u64, part.unit as u64, part.base as u64, place, bytes, offset];
+    let (size, base) = (part.size as u64, part.base as u64);
+    let words = [head, size, part.unit as u64, base, place, bytes, offset, alignment as u64];
     let mine: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     let all = limosa_coll::allgather_bytes(comm, &mine)?;
     checked?;
@@ -65,6 +68,7 @@ pub(crate) fn on_parts(comm: &Comm, part: &Part, apart: bool) -> Result<Vec<Anno
             unit: word(rank, 2) as i64,
             base: word(rank, 3),
             apart: head & 1 == 1,
+            alignment: word(rank, 7) as usize,
             lies: (word(rank, 4) != NOWHERE).then(|| Lies {
                 place: word(rank, 4),
                 bytes: word(rank, 5),

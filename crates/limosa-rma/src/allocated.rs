@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use limosa_base::segment::{Foreign, Shared, available};
 use limosa_base::sync::AtomicU8;
+use limosa_mpi::info::Info;
 use limosa_p2p::{Engine, HostMemory};
 use parking_lot::Mutex;
 
@@ -16,6 +17,19 @@ use parking_lot::Mutex;
 const MOST: usize = 1024;
 /// From this length on, the system is asked first whether there is so much memory.
 const LARGE: usize = 1 << 20;
+
+/// Alignment of memory that the library allocates, unless the program wants more.
+pub const LINE: usize = 64;
+/// Most alignment, in bytes, that a program gets.
+const MOST_ALIGNMENT: usize = 1 << 30;
+
+/// The alignment of allocated memory that an info object asks for (`mpi_minimum_memory_alignment`), at least [`LINE`].
+/// A value that is no power of two, or beyond 1 GiB, is ignored, as the standard allows.
+pub fn alignment(info: Option<&Info>) -> usize {
+    let wanted = info.and_then(|info| info.lookup(b"mpi_minimum_memory_alignment"));
+    let wanted = wanted.and_then(|value| std::str::from_utf8(&value).ok()?.trim().parse::<usize>().ok());
+    wanted.filter(|bytes| bytes.is_power_of_two() && *bytes <= MOST_ALIGNMENT).map_or(LINE, |bytes| bytes.max(LINE))
+}
 
 /// Any bytes.
 #[repr(transparent)]
@@ -46,8 +60,8 @@ pub(crate) struct Lies {
     pub offset: u64,
 }
 
-/// Takes memory that others can map; `None` if that is not possible, or if there is nobody else.
-pub fn allocate(engine: &Engine, bytes: usize) -> Option<*mut u8> {
+/// Takes memory that others can map, at a multiple of `alignment`; `None` if that is not possible, or if there is nobody else.
+pub fn allocate(engine: &Engine, bytes: usize, alignment: usize) -> Option<*mut u8> {
     let host = engine.host_memory().filter(|host| host.places().len() > 1)?;
     let mut all = ALLOCATED.lock();
     let is_too_much = bytes >= LARGE && available().is_some_and(|room| bytes as u64 > room);
@@ -56,7 +70,7 @@ pub fn allocate(engine: &Engine, bytes: usize) -> Option<*mut u8> {
     }
     let bytes = bytes.max(1);
     let place = host.create_area(bytes).ok()?;
-    let Ok(memory) = host.map_area::<Bytes>(place, bytes) else {
+    let Ok(memory) = host.map_aligned_area::<Bytes>(place, bytes, alignment) else {
         host.free_area(place, bytes);
         return None;
     };

@@ -8,13 +8,10 @@ use std::sync::Arc;
 use limosa_base::segment::{PAGE, Shared};
 use limosa_p2p::HostMemory;
 
-use crate::allocated::Bytes;
+use crate::allocated::{Bytes, LINE};
 use crate::guard::Member;
 use crate::notices::Told;
 use crate::shared_lock::Waiter;
-
-/// Alignment of memory that the library allocates.
-const LINE: usize = 64;
 
 /// Memory that the members of a window on one host share: a few lines for each ([`Member`]), the places of each in the
 /// queue of each one's lock ([`Waiter`]), what each was told by each ([`Told`]), then their parts of the window.
@@ -33,6 +30,8 @@ pub(crate) struct Plan {
     pub starts: Vec<usize>,
     /// Bytes of the area.
     pub bytes: usize,
+    /// Of the area's address.
+    pub alignment: usize,
 }
 
 impl Plan {
@@ -49,20 +48,21 @@ impl Plan {
         start.checked_add(row.checked_mul(member)?)
     }
 
-    /// Places parts of these sizes, one directly behind the other if `contiguous`; `None` if they do not fit in the
-    /// address space.
-    pub fn new(sizes: &[usize], contiguous: bool) -> Option<Plan> {
-        let mut end = Self::told(sizes.len(), sizes.len())?.checked_next_multiple_of(PAGE)?;
+    /// Places parts of these sizes, one directly behind the other if `contiguous`, else at multiples of `alignment`;
+    /// `None` if they do not fit in the address space.
+    pub fn new(sizes: &[usize], contiguous: bool, alignment: usize) -> Option<Plan> {
+        let of_area = alignment.max(PAGE);
+        let mut end = Self::told(sizes.len(), sizes.len())?.checked_next_multiple_of(of_area)?;
         let mut starts = Vec::with_capacity(sizes.len());
         for &size in sizes {
             if !contiguous {
-                end = end.checked_next_multiple_of(if size >= PAGE { PAGE } else { LINE })?;
+                end = end.checked_next_multiple_of(if size >= PAGE { of_area } else { alignment })?;
             }
             starts.push(end);
             end = end.checked_add(size)?;
         }
         let bytes = end.checked_next_multiple_of(PAGE)?;
-        i64::try_from(bytes).ok().map(|_| Plan { starts, bytes })
+        i64::try_from(bytes).ok().map(|_| Plan { starts, bytes, alignment: of_area })
     }
 }
 
@@ -72,7 +72,7 @@ impl Area {
     /// # Errors
     /// The operating system's.
     pub fn map(host: &Arc<HostMemory>, place: u64, plan: &Plan, is_owner: bool) -> io::Result<Area> {
-        let first = host.map_area::<Member>(place, plan.bytes)?;
+        let first = host.map_aligned_area::<Member>(place, plan.bytes, plan.alignment)?;
         let owned = is_owner.then_some((place, plan.bytes));
         Ok(Area { first, host: host.clone(), members: plan.starts.len(), owned })
     }
@@ -131,8 +131,8 @@ unsafe impl Sync for Block {}
 
 impl Block {
     /// `None` if there is not so much memory.
-    pub fn new(bytes: usize) -> Option<Block> {
-        let layout = Layout::from_size_align(bytes.max(1), LINE).ok()?;
+    pub fn new(bytes: usize, alignment: usize) -> Option<Block> {
+        let layout = Layout::from_size_align(bytes.max(1), alignment).ok()?;
         // SAFETY: the layout is not empty.
         let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout) })?;
         Some(Block { start, layout })
@@ -165,12 +165,14 @@ mod tests {
 
     #[test]
     fn parts_follow_each_other_or_begin_on_lines_and_pages() {
-        let plan = Plan::new(&[10, 0, 20, 5000], true).unwrap();
+        let plan = Plan::new(&[10, 0, 20, 5000], true, LINE).unwrap();
         assert_eq!(plan.starts, [PAGE, PAGE + 10, PAGE + 10, PAGE + 30]);
         assert_eq!(plan.bytes, 3 * PAGE);
-        let plan = Plan::new(&[10, 0, 20, 5000], false).unwrap();
+        let plan = Plan::new(&[10, 0, 20, 5000], false, LINE).unwrap();
         assert_eq!(plan.starts, [PAGE, PAGE + LINE, PAGE + LINE, 2 * PAGE]);
-        assert_eq!(Plan::new(&[usize::MAX - 2 * PAGE, PAGE], false), None);
-        assert_eq!(Plan::new(&[usize::MAX / 2], true), None);
+        let plan = Plan::new(&[10, 20], false, 4 * PAGE).unwrap();
+        assert_eq!((plan.starts, plan.alignment), (vec![4 * PAGE, 8 * PAGE], 4 * PAGE));
+        assert_eq!(Plan::new(&[usize::MAX - 2 * PAGE, PAGE], false, LINE), None);
+        assert_eq!(Plan::new(&[usize::MAX / 2], true, LINE), None);
     }
 }

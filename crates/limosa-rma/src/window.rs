@@ -25,7 +25,7 @@ use limosa_p2p::{Address, Peer};
 use parking_lot::{Mutex, RwLock};
 
 use crate::agree;
-use crate::allocated;
+use crate::allocated::{self, LINE};
 use crate::conflicts::Book;
 use crate::epochs::{Epochs, Gates};
 use crate::guard::Guard;
@@ -159,7 +159,7 @@ impl Window {
         comm.set_name(b"a window");
         let hints = Hints::new(info);
         let stations = Stations::of(comm.world());
-        let parts = agree::on_parts(&comm, &part, hints.are_apart())?;
+        let parts = agree::on_parts(&comm, &part, hints.are_apart(), allocated::alignment(info))?;
         let laid = lay(&comm, &part, &parts)?;
         let targets = targets(&comm, &parts, laid.reaches);
         let exposed = Exposed {
@@ -398,9 +398,10 @@ fn lay(comm: &Arc<Comm>, part: &Part, parts: &[agree::Announced]) -> Result<Laid
         return lay_own(comm, part, parts, &neighbours);
     }
     let sizes: Vec<usize> = neighbours.iter().map(|rank| parts[*rank].size as usize).collect();
-    let plan = Plan::new(&sizes, part.flavor == Flavor::Shared && !parts[0].apart);
+    let alignment = parts.iter().map(|part| part.alignment).max().unwrap_or(LINE);
+    let plan = Plan::new(&sizes, part.flavor == Flavor::Shared && !parts[0].apart, alignment);
     let area = share(comm, &neighbours, plan.as_ref())?;
-    let block = if neighbours.len() > 1 { None } else { Block::new(part.size as usize) };
+    let block = if neighbours.len() > 1 { None } else { Block::new(part.size as usize, alignment) };
     let is_made = area.is_some() || block.is_some();
     if agree::on_words(comm, is_made.into())?.contains(&0) {
         fail!(MPI_ERR_NO_MEM, "there is not enough memory for the window: {} bytes are wanted here", part.size);
@@ -430,7 +431,7 @@ fn lay_own(comm: &Arc<Comm>, part: &Part, parts: &[agree::Announced], neighbours
         attach(comm, parts, neighbours, &mut reaches);
     }
     let base = if part.flavor == Flavor::Create { part.base } else { std::ptr::null_mut() };
-    let plan = if neighbours.len() == parts.len() { Plan::new(&vec![0; parts.len()], true) } else { None };
+    let plan = if neighbours.len() == parts.len() { Plan::new(&vec![0; parts.len()], true, LINE) } else { None };
     let area = share(comm, neighbours, plan.as_ref())?;
     // One way for all: those who cannot have this one go by packets.
     let area = if agree::on_words(comm, area.is_some().into())?.contains(&0) { None } else { area };

@@ -48,6 +48,64 @@ static void operation_not_for_type(void)
     MPI_Allreduce(&a, &b, 1, MPI_DOUBLE, MPI_BAND, WORLD);
 }
 
+static void operation_not_for_characters(void)
+{
+    char a = 1, b;
+    MPI_Allreduce(&a, &b, 1, MPI_CHAR, MPI_SUM, WORLD);
+}
+
+/* The root asks for the greatest and then for the least value, the other ranks in the other order. Other libraries
+   carry out what the root says, where it combines everything. */
+static void extremes_in_different_orders(void)
+{
+    double mine = 10 + rank, greatest = 0, least = 0;
+    for (int i = 0; i < 20; i++) {
+        if (rank == 0) {
+            MPI_Reduce(&mine, &greatest, 1, MPI_DOUBLE, MPI_MAX, 0, WORLD);
+            MPI_Reduce(&mine, &least, 1, MPI_DOUBLE, MPI_MIN, 0, WORLD);
+        } else {
+            MPI_Reduce(&mine, &least, 1, MPI_DOUBLE, MPI_MIN, 0, WORLD);
+            MPI_Reduce(&mine, &greatest, 1, MPI_DOUBLE, MPI_MAX, 0, WORLD);
+        }
+    }
+    if (rank == 0 && (greatest != 9 + size || least != 10))
+        abort();
+}
+
+/* Of different operations that of the root is carried out, or that of rank 0, however long the operands are. */
+static void operations_of_the_leader(void)
+{
+    static const int lengths[] = {1, 100, MANY};
+    MPI_Op op = rank == 0 ? MPI_MAX : MPI_MIN;
+    int *mine = zeros(sizeof(int) * MANY), *result = zeros(sizeof(int) * MANY);
+    for (int i = 0; i < MANY; i++)
+        mine[i] = 10 + rank;
+    for (int l = 0; l < 3; l++) {
+        int n = lengths[l], last = n - 1, part = (n + size - 1) / size, greatest = 9 + size;
+        MPI_Request request;
+        MPI_Allreduce(mine, result, n, MPI_INT, op, WORLD);
+        if (result[0] != greatest || result[last] != greatest)
+            abort();
+        result[0] = result[last] = 0;
+        MPI_Iallreduce(mine, result, n, MPI_INT, op, WORLD, &request);
+        MPI_Wait(&request, ANY);
+        if (result[0] != greatest || result[last] != greatest)
+            abort();
+        MPI_Reduce_scatter_block(mine, result, part > MANY / size ? MANY / size : part, MPI_INT, op, WORLD);
+        if (result[0] != greatest)
+            abort();
+        MPI_Reduce(mine, result, n, MPI_INT, op, 1, WORLD);
+        if (rank == 1 && (result[0] != 10 || result[last] != 10))
+            abort();
+        MPI_Ireduce(mine, result, n, MPI_INT, op, 1, WORLD, &request);
+        MPI_Wait(&request, ANY);
+        if (rank == 1 && (result[0] != 10 || result[last] != 10))
+            abort();
+    }
+    free(mine);
+    free(result);
+}
+
 static void sum_of_pairs(void)
 {
     MPI_Allreduce(x, y, 1, MPI_2INT, MPI_SUM, WORLD);
@@ -397,6 +455,21 @@ static void in_place_at_both_ends(void)
 
 /* --- hangs -------------------------------------------------------------------------------------------------------- */
 
+static void bcast_root_is_own_rank_at_the_end(void)
+{
+    MPI_Bcast(x, 1, MPI_INT, rank, WORLD);
+}
+
+static void one_member_missing(void)
+{
+    MPI_Comm even;
+    MPI_Comm_split(WORLD, rank % 2, 0, &even);
+    if (rank == 0)
+        MPI_Barrier(even);
+    else if (rank == 2)
+        MPI_Recv(x, 1, MPI_INT, 0, 3, WORLD, ANY);
+}
+
 static void one_rank_missing(void)
 {
     if (rank != size - 1)
@@ -482,6 +555,7 @@ static void allreduce_types_differ(void)
 
 CASES(MPI_THREAD_SINGLE, CASE(root_beyond_the_end), CASE(root_negative), CASE(root_beyond_the_end_on_one),
       CASE(count_negative), CASE(buffer_null), CASE(result_null), CASE(operation_null), CASE(operation_not_for_type),
+      CASE(operation_not_for_characters), CASE(extremes_in_different_orders), CASE(operations_of_the_leader),
       CASE(sum_of_pairs), CASE(maxloc_of_integers), CASE(sum_of_derived_type), CASE(operation_freed),
       CASE(free_predefined_operation), CASE(replace_in_reduction), CASE(communicator_null),
       CASE(communicator_of_others), CASE(type_uncommitted), CASE(bcast_roots_differ), CASE(bcast_roots_differ_large),
@@ -496,7 +570,8 @@ CASES(MPI_THREAD_SINGLE, CASE(root_beyond_the_end), CASE(root_negative), CASE(ro
       CASE(one_rank_bcasts_twice), CASE(allreduce_same_buffer), CASE(reduce_same_buffer), CASE(allgather_same_buffer),
       CASE(alltoall_same_buffer), CASE(scan_same_buffer), CASE(gather_same_buffer), CASE(scatter_same_buffer),
       CASE(allreduce_overlapping), CASE(in_place_as_result), CASE(in_place_in_bcast), CASE(in_place_at_gather_leaf),
-      CASE(in_place_at_reduce_leaf), CASE(in_place_at_both_ends), CASE(one_rank_missing),
-      CASE(one_rank_in_another_communicator), CASE(barrier_inside_if_root), CASE(send_after_collective_that_waits),
-      CASE(communicators_crossed), CASE(loop_counts_differ), CASE(rank_returns_from_main), CASE(rank_exits_with_a_code),
-      CASE(types_differ), CASE(allreduce_types_differ))
+      CASE(in_place_at_reduce_leaf), CASE(in_place_at_both_ends), CASE(bcast_root_is_own_rank_at_the_end),
+      CASE(one_member_missing), CASE(one_rank_missing), CASE(one_rank_in_another_communicator),
+      CASE(barrier_inside_if_root), CASE(send_after_collective_that_waits), CASE(communicators_crossed),
+      CASE(loop_counts_differ), CASE(rank_returns_from_main), CASE(rank_exits_with_a_code), CASE(types_differ),
+      CASE(allreduce_types_differ))

@@ -22,7 +22,7 @@ use crate::handles::Handle;
 /// functions that take the same arguments. `types` is what the checks compare.
 macro_rules! perform {
     ($cx:ident, $form:ident, $comm:ident, $types:expr, $module:ident::{$run:ident, $background:ident}($($arg:expr),*)) => {
-        $form.perform_compared(
+        $form.perform(
             $cx,
             $comm,
             || $types,
@@ -121,8 +121,9 @@ fn parts(
 }
 
 pub(crate) fn plan_barrier<F: Form>(cx: &Cx, form: F, comm: &Arc<Communicator>) -> Result<()> {
-    let carrier = comm.carrier();
-    form.perform(cx, comm, || coll::barrier(carrier), || coll::barrier::background(&F::begin(carrier)))
+    let call = F::begin(comm.carrier())?;
+    let types = || Types::none(comm.carrier());
+    form.perform(cx, comm, types, || coll::barrier::run(&call), || coll::barrier::background(&call))
 }
 
 pub(crate) fn plan_bcast<F: Form>(
@@ -138,7 +139,7 @@ pub(crate) fn plan_bcast<F: Form>(
         let message = Elements { base, count, datatype: &datatype, arg: "buffer" };
         return between.bcast(cx, form, message, root);
     }
-    let call = F::begin(comm);
+    let call = F::begin(comm)?;
     let message = buffer(cx, base, count, &datatype, "buffer")?;
     let types = || Types::bcast(&call, &message, root);
     perform!(cx, form, comm, types(), bcast::{run, background}(&call, &message, root))
@@ -166,7 +167,7 @@ pub(crate) fn plan_gather<F: Form>(
             root,
         );
     }
-    let call = F::begin(comm);
+    let call = F::begin(comm)?;
     let receive =
         if call.is_at(root) { Some(even(cx, call.size(), recvbuf, recvcount, &recvtype, "recvbuf")?) } else { None };
     let send = or_in_place(cx, sendbuf, sendcount, &sendtype, "sendbuf")?;
@@ -198,7 +199,7 @@ pub(crate) fn plan_gatherv<F: Form>(
             root,
         );
     }
-    let call = F::begin(comm);
+    let call = F::begin(comm)?;
     let receive = if call.is_at(root) {
         Some(uneven(cx, call.size(), recvbuf, recvcounts, displs, &recvtype, ["recvbuf", "recvcounts", "displs"])?)
     } else {
@@ -231,7 +232,7 @@ pub(crate) fn plan_scatter<F: Form>(
             root,
         );
     }
-    let call = F::begin(comm);
+    let call = F::begin(comm)?;
     let send =
         if call.is_at(root) { Some(even(cx, call.size(), sendbuf, sendcount, &sendtype, "sendbuf")?) } else { None };
     let receive = or_in_place(cx, recvbuf, recvcount, &recvtype, "recvbuf")?;
@@ -263,7 +264,7 @@ pub(crate) fn plan_scatterv<F: Form>(
             root,
         );
     }
-    let call = F::begin(comm);
+    let call = F::begin(comm)?;
     let send = if call.is_at(root) {
         Some(uneven(cx, call.size(), sendbuf, sendcounts, displs, &sendtype, ["sendbuf", "sendcounts", "displs"])?)
     } else {
@@ -294,7 +295,7 @@ pub(crate) fn plan_allgather<F: Form>(
             receive,
         );
     }
-    let call = F::begin(comm);
+    let call = F::begin(comm)?;
     let receive = even(cx, call.size(), recvbuf, recvcount, &recvtype, "recvbuf")?;
     let send = or_in_place(cx, sendbuf, sendcount, &sendtype, "sendbuf")?;
     let types = || Types::allgather(&call, send.as_ref(), &receive);
@@ -323,7 +324,7 @@ pub(crate) fn plan_allgatherv<F: Form>(
             receive,
         );
     }
-    let call = F::begin(comm);
+    let call = F::begin(comm)?;
     let receive = uneven(cx, call.size(), recvbuf, recvcounts, displs, &recvtype, ["recvbuf", "recvcounts", "displs"])?;
     let send = or_in_place(cx, sendbuf, sendcount, &sendtype, "sendbuf")?;
     let types = || Types::allgather(&call, send.as_ref(), &receive);
@@ -346,7 +347,7 @@ pub(crate) fn plan_alltoall<F: Form>(
         let receive = || even(cx, between.remote_size(), recvbuf, recvcount, &recvtype, "recvbuf");
         return between.alltoall(cx, form, send, receive);
     }
-    let call = F::begin(comm);
+    let call = F::begin(comm)?;
     let receive = even(cx, call.size(), recvbuf, recvcount, &recvtype, "recvbuf")?;
     let send = Blocks::or_in_place(sendbuf.cast(), || even(cx, call.size(), sendbuf, sendcount, &sendtype, "sendbuf"))?;
     let types = || Types::alltoall(&call, send.as_ref(), &receive);
@@ -373,7 +374,7 @@ pub(crate) fn plan_alltoallv<F: Form>(
         let receive = || uneven(cx, ranks, recvbuf, recvcounts, rdispls, &recvtype, receives);
         return between.alltoall(cx, form, send, receive);
     }
-    let call = F::begin(comm);
+    let call = F::begin(comm)?;
     let receive =
         uneven(cx, call.size(), recvbuf, recvcounts, rdispls, &recvtype, ["recvbuf", "recvcounts", "rdispls"])?;
     let send = Blocks::or_in_place(sendbuf.cast(), || {
@@ -404,7 +405,7 @@ pub(crate) fn plan_alltoallw<F: Form>(
         let receive = || each(cx, ranks, recvbuf, recvcounts, rdispls, recvtypes, receives);
         return between.alltoall(cx, form, send, receive);
     }
-    let call = F::begin(comm);
+    let call = F::begin(comm)?;
     let receive = each(
         cx,
         call.size(),
@@ -445,10 +446,10 @@ pub(crate) fn plan_reduce<F: Form>(
         let receive = Elements { base: recvbuf, count, datatype: &datatype, arg: "recvbuf" };
         return between.reduce(cx, form, send, receive, op, root);
     }
-    let call = F::begin(comm);
+    let call = F::begin(comm)?;
     let receive = if call.is_at(root) { Some(buffer(cx, recvbuf, count, &datatype, "recvbuf")?) } else { None };
     let send = or_in_place(cx, sendbuf, count, &datatype, "sendbuf")?;
-    let types = || Types::reduction(&call, send.as_ref(), receive.as_ref());
+    let types = || Types::rooted_reduction(&call, send.as_ref(), receive.as_ref(), op, root);
     perform!(cx, form, comm, types(), reduce::{run, background}(&call, send.as_ref(), receive.as_ref(), op, root))
 }
 
@@ -467,9 +468,9 @@ pub(crate) fn plan_allreduce<F: Form>(
         let receive = Elements { base: recvbuf, count, datatype: &datatype, arg: "recvbuf" };
         return between.allreduce(cx, form, send, receive, op);
     }
-    let call = F::begin(comm);
+    let call = F::begin(comm)?;
     let (send, receive) = operands(cx, sendbuf, recvbuf, count, &datatype)?;
-    let types = || Types::reduction(&call, send.as_ref(), Some(&receive));
+    let types = || Types::reduction(&call, send.as_ref(), Some(&receive), op);
     perform!(cx, form, comm, types(), allreduce::{run, background}(&call, send.as_ref(), &receive, op))
 }
 
@@ -487,10 +488,10 @@ pub(crate) fn plan_reduce_scatter<F: Form>(
         let counts = || recvcounts.to_vec(comm.size(), "recvcounts");
         return between.reduce_scatter(cx, form, sendbuf, recvbuf, counts, &datatype, op);
     }
-    let call = F::begin(comm);
+    let call = F::begin(comm)?;
     let counts = recvcounts.to_vec(call.size(), "recvcounts")?;
     let (send, receive) = parts(cx, &call, sendbuf, recvbuf, &counts, &datatype)?;
-    let types = || Types::reduction(&call, send.as_ref(), Some(&receive));
+    let types = || Types::reduction(&call, send.as_ref(), Some(&receive), op);
     perform!(cx, form, comm, types(), reduce_scatter::{run, background}(&call, send.as_ref(), &receive, &counts, op))
 }
 
@@ -508,10 +509,10 @@ pub(crate) fn plan_reduce_scatter_block<F: Form>(
         let counts = || Ok(vec![recvcount.get()?; comm.size()]);
         return between.reduce_scatter(cx, form, sendbuf, recvbuf, counts, &datatype, op);
     }
-    let call = F::begin(comm);
+    let call = F::begin(comm)?;
     let counts = vec![recvcount.get()?; call.size()];
     let (send, receive) = parts(cx, &call, sendbuf, recvbuf, &counts, &datatype)?;
-    let types = || Types::reduction(&call, send.as_ref(), Some(&receive));
+    let types = || Types::reduction(&call, send.as_ref(), Some(&receive), op);
     perform!(cx, form, comm, types(), reduce_scatter::{run, background}(&call, send.as_ref(), &receive, &counts, op))
 }
 
@@ -526,9 +527,9 @@ pub(crate) fn plan_scan<F: Form>(
     comm: &Arc<Communicator>,
 ) -> Result<()> {
     inter::refuse(comm)?;
-    let call = F::begin(comm);
+    let call = F::begin(comm)?;
     let (send, receive) = operands(cx, sendbuf, recvbuf, count, &datatype)?;
-    let types = || Types::reduction(&call, send.as_ref(), Some(&receive));
+    let types = || Types::reduction(&call, send.as_ref(), Some(&receive), op);
     perform!(cx, form, comm, types(), scan::{run, background}(&call, send.as_ref(), &receive, op))
 }
 
@@ -543,8 +544,8 @@ pub(crate) fn plan_exscan<F: Form>(
     comm: &Arc<Communicator>,
 ) -> Result<()> {
     inter::refuse(comm)?;
-    let call = F::begin(comm);
+    let call = F::begin(comm)?;
     let (send, receive) = operands(cx, sendbuf, recvbuf, count, &datatype)?;
-    let types = || Types::reduction(&call, send.as_ref(), Some(&receive));
+    let types = || Types::reduction(&call, send.as_ref(), Some(&receive), op);
     perform!(cx, form, comm, types(), scan::{run_exclusive, background_exclusive}(&call, send.as_ref(), &receive, op))
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
+use limosa_mpi::comm::hardware_resources;
 use limosa_mpi::info::Info;
 use limosa_mpi::{Error, Result, consts, instance};
 
@@ -34,11 +35,11 @@ pub(crate) fn mpi_get_processor_name(_cx: &Cx, name: *mut c_char, resultlen: &mu
     Ok(())
 }
 
-/// The one resource that this library can split by: the memory that the ranks of this machine share. All ranks lie
-/// within it.
 pub(crate) fn mpi_get_hw_resource_info(cx: &Cx, hw_info: &mut Handle) -> Result<()> {
     let info = Info::new();
-    info.set(b"mpi_shared_memory", b"true")?;
+    for (resource, is_restricted) in hardware_resources() {
+        info.set(resource.as_bytes(), if is_restricted { b"true" } else { b"false" })?;
+    }
     *hw_info = cx.register(info)?;
     Ok(())
 }

@@ -18,20 +18,14 @@ use crate::handles::Handle;
 /// A form of a collective operation.
 pub(crate) trait Form {
     /// Begins the operation as the next one of this form on the communicator.
-    fn begin(comm: &Arc<Communicator>) -> Call<'_>;
+    ///
+    /// # Errors
+    /// While the checks are on: another rank has called another function.
+    fn begin(comm: &Arc<Communicator>) -> Result<Call<'_>>;
 
     /// Performs the operation after its arguments have been checked: with `run` in the calling thread, or with the plan
-    /// that `background` makes.
+    /// that `background` makes. While the checks are on, the ranks compare their calls.
     fn perform(
-        self,
-        cx: &Cx,
-        comm: &Arc<Communicator>,
-        run: impl FnOnce() -> Result<()>,
-        background: impl FnOnce() -> Result<Plan>,
-    ) -> Result<()>;
-
-    /// As [`Form::perform`]; while the checks are on, the ranks compare their datatypes.
-    fn perform_compared(
         self,
         cx: &Cx,
         comm: &Arc<Communicator>,
@@ -56,23 +50,14 @@ pub(crate) struct Blocking;
 
 impl Form for Blocking {
     #[inline(always)]
-    fn begin(comm: &Arc<Communicator>) -> Call<'_> {
-        Call::begin(comm)
+    fn begin(comm: &Arc<Communicator>) -> Result<Call<'_>> {
+        let call = Call::begin(comm);
+        coll::check::agree(comm)?;
+        Ok(call)
     }
 
     #[inline(always)]
     fn perform(
-        self,
-        _cx: &Cx,
-        _comm: &Arc<Communicator>,
-        run: impl FnOnce() -> Result<()>,
-        _background: impl FnOnce() -> Result<Plan>,
-    ) -> Result<()> {
-        run()
-    }
-
-    #[inline(always)]
-    fn perform_compared(
         self,
         _cx: &Cx,
         comm: &Arc<Communicator>,
@@ -95,21 +80,11 @@ pub(crate) struct Nonblocking<'r> {
 }
 
 impl Form for Nonblocking<'_> {
-    fn begin(comm: &Arc<Communicator>) -> Call<'_> {
-        Call::begin_nonblocking(comm)
+    fn begin(comm: &Arc<Communicator>) -> Result<Call<'_>> {
+        Ok(Call::begin_nonblocking(comm))
     }
 
     fn perform(
-        self,
-        cx: &Cx,
-        comm: &Arc<Communicator>,
-        _run: impl FnOnce() -> Result<()>,
-        background: impl FnOnce() -> Result<Plan>,
-    ) -> Result<()> {
-        self.issue(cx, comm, background()?.into_operation(comm.carrier()))
-    }
-
-    fn perform_compared(
         self,
         cx: &Cx,
         comm: &Arc<Communicator>,
@@ -135,21 +110,11 @@ pub(crate) struct Persistent<'r> {
 }
 
 impl Form for Persistent<'_> {
-    fn begin(comm: &Arc<Communicator>) -> Call<'_> {
-        Call::begin_persistent(comm)
+    fn begin(comm: &Arc<Communicator>) -> Result<Call<'_>> {
+        Ok(Call::begin_persistent(comm))
     }
 
     fn perform(
-        self,
-        cx: &Cx,
-        comm: &Arc<Communicator>,
-        _run: impl FnOnce() -> Result<()>,
-        background: impl FnOnce() -> Result<Plan>,
-    ) -> Result<()> {
-        self.prepare(cx, comm, background()?.into_operation(comm.carrier()))
-    }
-
-    fn perform_compared(
         self,
         cx: &Cx,
         comm: &Arc<Communicator>,

@@ -52,11 +52,11 @@ impl<'a> Between<'a> {
         plan: impl Fn(&Call<'_>, &Inter) -> Result<Schedule>,
     ) -> Result<()> {
         let carrier = self.inter.both();
-        let call = F::begin(carrier);
+        let call = F::begin(carrier)?;
         let planned = || plan(&call, self.inter);
         // Wrong arguments are an error of the plan, after what all members do.
         let types = || types(self.inter).unwrap_or_else(|_| Types::unknown_between(self.inter));
-        form.perform_compared(cx, self.comm, types, || coll::run(carrier, planned()?), || planned().map(Plan::from))
+        form.perform(cx, self.comm, types, || coll::run(carrier, planned()?), || planned().map(Plan::from))
     }
 
     /// Number of processes in the remote group.

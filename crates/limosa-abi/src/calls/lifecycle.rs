@@ -10,7 +10,7 @@ use crate::calls::dynamic;
 use crate::calls::kinds::{Communicator, Info};
 use crate::cx::Cx;
 use crate::handles::{Handle, Object};
-use crate::{lifecycle, origins, python};
+use crate::{lifecycle, origins, python, site};
 
 static MAIN_THREAD: OnceLock<ThreadId> = OnceLock::new();
 
@@ -25,6 +25,7 @@ fn start(cx: &Cx) -> Result<()> {
         fail!(MPI_ERR_OTHER, "MPI is initialised already");
     }
     limosa_coll::plug_in();
+    site::plug_in();
     python::watch_for_signals();
     let instance = instance::init()?;
     limosa_coll::prepare()?;

@@ -5,14 +5,14 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use limosa_mpi::{Error, Result, consts, instance};
-use limosa_rma::allocated;
+use limosa_rma::allocated::{self, LINE, alignment};
 
 use super::kinds::Info;
 use crate::args;
 use crate::cx::Cx;
 
-/// Blocks start on a cache line, and are preceded by one that holds their size.
-const LINE: usize = 64;
+/// Blocks are preceded by so many bytes, which end with their size and alignment.
+type Head = [usize; 2];
 
 pub(crate) fn mpi_get_address(_cx: &Cx, location: *const c_void, address: &mut i64) -> Result<()> {
     *address = location as i64;
@@ -28,28 +28,30 @@ pub(crate) fn mpi_aint_diff(_cx: &Cx, addr1: i64, addr2: i64) -> i64 {
 }
 
 /// Memory that other processes of this host can map, if there are any: windows of it are accessed directly.
-fn shared(size: i64) -> Option<*mut u8> {
-    allocated::allocate(instance::world()?.engine_if_any()?, usize::try_from(size).ok()?)
+fn shared(size: i64, alignment: usize) -> Option<*mut u8> {
+    allocated::allocate(instance::world()?.engine_if_any()?, usize::try_from(size).ok()?, alignment)
 }
 
-pub(crate) fn mpi_alloc_mem(_cx: &Cx, size: i64, _info: Option<&Arc<Info>>, baseptr: *mut c_void) -> Result<()> {
+pub(crate) fn mpi_alloc_mem(_cx: &Cx, size: i64, info: Option<&Arc<Info>>, baseptr: *mut c_void) -> Result<()> {
     args::not_null(baseptr, "baseptr")?;
-    if let Some(start) = shared(size) {
+    let alignment = alignment(info.map(|info| &**info));
+    if let Some(start) = shared(size, alignment) {
         // SAFETY: as below.
         unsafe { baseptr.cast::<*mut u8>().write_unaligned(start) };
         return Ok(());
     }
     let no_memory = || Error::new(consts::MPI_ERR_NO_MEM, format!("{size} bytes could not be allocated"));
-    let total = usize::try_from(size).ok().and_then(|n| n.checked_add(LINE)).ok_or_else(no_memory)?;
-    let layout = Layout::from_size_align(total, LINE).map_err(|_| no_memory())?;
-    // SAFETY: the layout is not empty; the first line of the block has room for the size.
+    let total = usize::try_from(size).ok().and_then(|n| n.checked_add(alignment)).ok_or_else(no_memory)?;
+    let layout = Layout::from_size_align(total, alignment).map_err(|_| no_memory())?;
+    // SAFETY: the layout is not empty; before the multiple of the alignment there is room for the head.
     let start = unsafe {
         let block = alloc::alloc(layout);
         if block.is_null() {
             return Err(no_memory());
         }
-        block.cast::<usize>().write(total);
-        block.add(LINE)
+        let start = block.add(alignment);
+        start.cast::<Head>().sub(1).write([total, alignment]);
+        start
     };
     // SAFETY: `baseptr` is the address of a pointer of the program, checked for null above; it need not be aligned as
     // Rust's is.
@@ -67,11 +69,10 @@ pub(crate) fn mpi_free_mem(_cx: &Cx, base: *mut c_void) -> Result<()> {
     if !(base as usize).is_multiple_of(LINE) {
         return Err(Error::new(consts::MPI_ERR_BASE, format!("base {base:p} was not allocated by MPI_Alloc_mem")));
     }
-    // SAFETY: the program promises a block of `mpi_alloc_mem`, which is preceded by a line with its size.
+    // SAFETY: the program promises a block of `mpi_alloc_mem`, which is preceded by a head.
     unsafe {
-        let block = base.cast::<u8>().sub(LINE);
-        let total = block.cast::<usize>().read();
-        alloc::dealloc(block, Layout::from_size_align_unchecked(total, LINE));
+        let [total, alignment] = base.cast::<Head>().sub(1).read();
+        alloc::dealloc(base.cast::<u8>().sub(alignment), Layout::from_size_align_unchecked(total, alignment));
     }
     Ok(())
 }

@@ -46,7 +46,7 @@ fn begin<F: Form>(comm: &Arc<Communicator>) -> Result<Call<'_>> {
     if comm.topology().is_none() {
         comm.neighbours()?;
     }
-    Ok(F::begin(comm))
+    F::begin(comm)
 }
 
 /// What goes to the destinations.
@@ -71,7 +71,7 @@ fn allgather<F: Form>(
 ) -> Result<()> {
     let types = || Types::neighbour_allgather(call, send, receive);
     let run = || neighbour::run_allgather(call, send, receive);
-    form.perform_compared(cx, comm, types, run, || neighbour::background_allgather(call, send, receive))
+    form.perform(cx, comm, types, run, || neighbour::background_allgather(call, send, receive))
 }
 
 fn alltoall<F: Form>(
@@ -84,7 +84,7 @@ fn alltoall<F: Form>(
 ) -> Result<()> {
     let types = || Types::neighbour_alltoall(call, send, receive);
     let run = || neighbour::run_alltoall(call, send, receive);
-    form.perform_compared(cx, comm, types, run, || neighbour::background_alltoall(call, send, receive))
+    form.perform(cx, comm, types, run, || neighbour::background_alltoall(call, send, receive))
 }
 
 pub(crate) fn plan_neighbor_allgather<F: Form>(

@@ -101,10 +101,21 @@ pub(crate) fn mpi_pready_list(
     partitions.iter().try_for_each(|partition| send.mark_ready(*partition))
 }
 
-pub(crate) fn mpi_parrived(cx: &Cx, request: &Arc<kinds::Request>, partition: c_int, flag: &mut c_int) -> Result<()> {
-    blame(cx, request.comm());
-    let receive =
-        request.operation_as::<PartitionedReceive>().ok_or_else(|| of_another_kind("receive (MPI_Precv_init)"))?;
-    *flag = receive.has_arrived(partition, request.is_active())?.into();
+/// Of a null or an inactive request everything has arrived (MPI-5 section 4.2.2).
+pub(crate) fn mpi_parrived(
+    cx: &Cx,
+    request: Option<&Arc<kinds::Request>>,
+    partition: c_int,
+    flag: &mut c_int,
+) -> Result<()> {
+    let has_arrived = match request {
+        Some(request) if request.is_active() => {
+            blame(cx, request.comm());
+            let receive = request.operation_as::<PartitionedReceive>();
+            receive.ok_or_else(|| of_another_kind("receive (MPI_Precv_init)"))?.has_arrived(partition)?
+        }
+        _ => true,
+    };
+    *flag = has_arrived.into();
     Ok(())
 }

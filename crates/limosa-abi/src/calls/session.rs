@@ -15,7 +15,7 @@ use crate::calls::group::register_group;
 use crate::calls::{kinds, p2p};
 use crate::cx::{Cx, Target};
 use crate::handles::Handle;
-use crate::{errors, lifecycle};
+use crate::{errors, lifecycle, site};
 
 pub(crate) fn mpi_session_init(
     cx: &Cx,
@@ -29,6 +29,7 @@ pub(crate) fn mpi_session_init(
         return Err(lifecycle::not_running());
     }
     limosa_coll::plug_in();
+    site::plug_in();
     let made = kinds::Session::init(info.map(|info| &**info), errhandler)?;
     lifecycle::entered();
     let registered = limosa_coll::prepare().and_then(|()| cx.register(made.clone()));

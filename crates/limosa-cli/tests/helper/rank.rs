@@ -42,8 +42,9 @@ fn take(job: &'static Job, seat: Seat<'static>, step: &str) {
         "all" => Peer::Members,
         rank => rank.parse().map_or(Peer::Any, |rank| Peer::Rank { rank, world: rank }),
     };
+    let members = job.size();
     let wait =
-        |kind, tag| Wait { kind, peer, tag, context: 2, comm: "MPI_COMM_WORLD", members: job.size(), started: "" };
+        |kind, tag| Wait { kind, peer, tag, context: 2, comm: "MPI_COMM_WORLD", members, series: None, started: "" };
     let block = |call: &str, wait: Wait<'_>, seconds: usize| {
         let asleep = seat.blocked(&Blocked { call, waits: &[wait], all: true, lying: &[] });
         pause(seconds);

@@ -133,7 +133,8 @@ impl BackgroundOp {
     /// `into` must have room for the part and be used by nobody else.
     unsafe fn combine(&self, operands: &Operands, part: &Range<usize>, into: *mut u8) -> Result<()> {
         let all = operands.like.bytes();
-        let reducer = Reducer::new(&operands.op, &operands.like, true);
+        let led = self.mailboxes.leading_op(self.number(), self.exchange.call);
+        let reducer = Reducer::new(&operands.op, &operands.like, true).led_by(led);
         if self.lends() {
             let addresses = (0..operands.ranks).map(|rank| match self.found(rank, false, all)? {
                 Some(Location::There { address }) => Ok(address),

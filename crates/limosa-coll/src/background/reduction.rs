@@ -159,7 +159,7 @@ impl Reduction {
         // Read before a piece is taken: who has one can rely on the notes, since the operation cannot end before that
         // piece is counted.
         let Ok(ends) = self.ends(mailboxes, number, call) else { return };
-        let reducer = Reducer::new(&self.op, &self.operand, true);
+        let reducer = Reducer::new(&self.op, &self.operand, true).led_by(mailboxes.leading_op(number, call));
         let work = Work {
             access: mailboxes,
             reducer: &reducer,

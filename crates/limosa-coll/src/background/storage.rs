@@ -127,6 +127,11 @@ impl Notes for Mailboxes {
         &self.slots
     }
 
+    fn warn(&self, [rank, leader]: [usize; 2], difference: Difference) {
+        // May be called with the engine's lock, with which the line of the program cannot be found.
+        disagreement::warn([self.slots.me(), rank, leader], difference, String::new());
+    }
+
     fn differ(&self, rank: usize, difference: Difference) -> Error {
         // May be called with the engine's lock: who has posted later ends all collectives.
         disagreement::error([Some(rank).filter(|rank| *rank < self.size()), Some(self.slots.me())], difference)

@@ -9,6 +9,7 @@ use limosa_base::slots::{Awaited, Progress, RoundBuffers, SLOTS};
 
 use super::{SharedGroup, select, wait};
 use crate::call_log::{CallLog, OwnCalls};
+use crate::disagreement;
 use crate::kind::{Kind, Signature, Signed};
 use crate::notes::{Area, Notes};
 use crate::numbers::Numbers;
@@ -333,6 +334,17 @@ impl SharedGroup {
         };
         let _ = self.differ(rank, difference);
         None
+    }
+
+    /// How another rank's last call on the communicator differs from this one's, if no rank has found that so far.
+    pub(crate) fn unseen_difference(&self, comm: &Comm) -> Option<String> {
+        let (last, word) = (self.passed(), self.signature.load(Ordering::Relaxed));
+        if last == 0 || self.size() != comm.size() || self.engine.lost_group(self.context).is_some() {
+            return None;
+        }
+        let (rank, difference) = self.find_difference(last, word)?;
+        let [rank, me] = [rank, self.slots.me()].map(|place| self.ranks[place] as usize);
+        Some(disagreement::in_words([rank, me], difference))
     }
 
     /// The next call is the first stage of an operation: tells it what this rank has called before.

@@ -49,7 +49,7 @@ pub(super) fn reduce(
         .inspect_err(|error| shared_call.give_up_after(error))?;
     let work = Work {
         access: shared_call,
-        reducer,
+        reducer: &shared_call.led(reducer),
         pieces,
         ranks: &ranks,
         delivery,

@@ -12,6 +12,7 @@ use super::call::SharedCall;
 use super::pieces;
 use super::select;
 use crate::buffer::Buffer;
+use crate::disagreement;
 use crate::memory::{Flat, Scratch, read, write};
 use crate::notes::{Location, Note, Notes, failed_for_all};
 use crate::pieces::Delivery;
@@ -37,7 +38,7 @@ pub(crate) fn allreduce(shared_call: &SharedCall<'_>, input: &Buffer, result: &B
     let kept = shared_call.contribute(&input.region(), in_place)?;
     if !select::meets_in_the_middle(shared_call.group) {
         shared_call.wait_for_all()?;
-        let folded = reducer.fold_to(shared_call, 0..size, bytes, 0..bytes, result);
+        let folded = shared_call.led(&reducer).fold_to(shared_call, 0..size, bytes, 0..bytes, result);
         return shared_call.settle_own(kept, folded);
     }
     if shared_call.arrive()? {
@@ -60,9 +61,10 @@ pub(crate) fn allreduce(shared_call: &SharedCall<'_>, input: &Buffer, result: &B
 /// The last rank to arrive combines the operands and posts the result as the note of the group.
 fn combine_for_all(shared_call: &SharedCall<'_>, reducer: &Reducer<'_>, bytes: usize) -> Result<()> {
     let size = shared_call.size();
+    shared_call.look_for_other_ops();
     let outcome = shared_call.speak_for_all(bytes, |into| {
         // SAFETY: `into` has room for the operand, and nobody else uses it.
-        unsafe { reducer.fold(shared_call, 0..size, bytes, 0..bytes, into) }
+        unsafe { shared_call.led(reducer).fold(shared_call, 0..size, bytes, 0..bytes, into) }
     });
     if outcome.is_err() {
         shared_call.speak_for_all_of_failure();
@@ -131,7 +133,7 @@ pub(crate) fn reduce_scatter(
     }
     shared_call.wait_for_all()?;
     let first = counts[..me].iter().sum::<usize>() * reducer.element();
-    let folded = reducer.fold_to(shared_call, 0..size, bytes, first..first + own.bytes(), own);
+    let folded = shared_call.led(&reducer).fold_to(shared_call, 0..size, bytes, first..first + own.bytes(), own);
     shared_call.settle_own(kept, folded)
 }
 
@@ -202,6 +204,25 @@ fn prefix(shared_call: &SharedCall<'_>, input: &Buffer, result: &Buffer, op: &Ar
 }
 
 impl SharedCall<'_> {
+    /// A reducer with the operation of the leader, whose note is there.
+    #[inline]
+    pub(super) fn led<'r>(&self, reducer: &Reducer<'r>) -> Reducer<'r> {
+        reducer.led_by(self.group.leading_op(self.number(), self.signed()))
+    }
+
+    /// Tells if ranks have named different operations, whose notes are there, for the leader, which may read none.
+    fn look_for_other_ops(&self) {
+        let (slots, number, word) = (&self.group.slots, self.number(), self.signed().word);
+        let leader = self.group.leader(self.signed());
+        if self.me() == leader || slots.all_noted(number, word) {
+            return;
+        }
+        let other_op = |rank| Some((rank, disagreement::tolerated(word, slots.noted(rank, number)?)?));
+        if let Some((rank, difference)) = (0..self.size()).find_map(other_op) {
+            self.group.warn([rank, leader], difference);
+        }
+    }
+
     /// Contributes, on behalf of all, `bytes` bytes that `fill` writes.
     fn speak_for_all(&self, bytes: usize, fill: impl FnOnce(*mut u8) -> Result<()>) -> Result<()> {
         if bytes <= BODY_BYTES {

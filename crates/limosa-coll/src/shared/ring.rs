@@ -20,6 +20,7 @@ use super::call::SharedCall;
 use super::{SharedGroup, select};
 use crate::disagreement::{self, Difference};
 use crate::notes::{Area, Notes, nonsense};
+use limosa_mpi::check;
 use limosa_mpi::error::{Error, Result};
 use limosa_mpi::fail;
 
@@ -149,6 +150,11 @@ impl Notes for SharedGroup {
     #[inline]
     fn slots(&self) -> &SlotSegment {
         &self.slots
+    }
+
+    fn warn(&self, [rank, leader]: [usize; 2], difference: Difference) {
+        let ranks = [self.slots.me(), rank, leader].map(|place| self.ranks[place] as usize);
+        disagreement::warn(ranks, difference, check::site());
     }
 
     fn differ(&self, rank: usize, difference: Difference) -> Error {

@@ -292,11 +292,12 @@ pub(super) fn reduce(
         rounds.agree()?;
         shared_call.wait(everything_is_there)?;
         let pieces = len.div_ceil(piece) as u64;
+        let led = shared_call.led(reducer);
         while let Some(next) = shared_call.group.slots.take_piece(shared_call.number(), pieces_before + pieces) {
             let from = (next - pieces_before) as usize * piece;
             let here = piece.min(len - from);
             // SAFETY: all operands are there, and this piece is worked at by this rank alone.
-            trouble.note(unsafe { combine(rounds, reducer, from, here, delivery) });
+            trouble.note(unsafe { combine(rounds, &led, from, here, delivery) });
             if shared_call.group.slots.count_piece(shared_call.number()) == pieces_before + pieces {
                 shared_call.advance_all(rounds.step(round + 1));
             }

@@ -89,12 +89,20 @@ impl HostMemory {
     /// # Errors
     /// The operating system's.
     pub fn map_area<T: Foreign>(&self, place: u64, bytes: usize) -> io::Result<Shared<T>> {
+        self.map_aligned_area(place, bytes, PAGE)
+    }
+
+    /// The same at an address that is a multiple of `alignment`, a power of two.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn map_aligned_area<T: Foreign>(&self, place: u64, bytes: usize, alignment: usize) -> io::Result<Shared<T>> {
         if !place.is_multiple_of(PAGE as u64)
             || place.saturating_add(bytes as u64) > self.ports.of(0).areas.load(Ordering::Relaxed)
         {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a place that is no area"));
         }
-        Shared::new(self.fd.get()?, self.first + place, bytes)
+        Shared::aligned(self.fd.get()?, self.first + place, bytes, alignment)
     }
 
     /// Frees the memory of an area. A process that still maps it reads zeroes.

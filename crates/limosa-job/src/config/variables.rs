@@ -195,6 +195,13 @@ pub const VARIABLES: &[Variable] = &[
         "Compare the datatypes of sender and receiver, and say what is left at MPI_Finalize; slower",
     ),
     user(
+        "LIMOSA_STRICT",
+        Form::Switch,
+        "0",
+        "Make errors of mistakes that other libraries let pass, and that are told as warnings otherwise; LIMOSA_CHECK \
+         does so, too",
+    ),
+    user(
         "LIMOSA_ON_HANG",
         Form::Choice(&["report", "abort", "off"]),
         "report",
@@ -204,7 +211,8 @@ pub const VARIABLES: &[Variable] = &[
         "LIMOSA_HANG_AFTER",
         Form::Seconds,
         "1",
-        "Time without any progress after which a hang is reported; ten or sixty times as long if it is in doubt",
+        "Time without any progress after which a hang is reported; five times as long if ranks poll, ten or sixty times \
+         if it is in doubt",
     ),
     user(
         "LIMOSA_HANG_GRACE",

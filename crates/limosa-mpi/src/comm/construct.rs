@@ -6,6 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use limosa_base::topology::{self, Use};
+
 use super::Comm;
 use super::agreement::allgather_bytes;
 use crate::attr::TAG_UB;
@@ -19,6 +21,7 @@ use crate::fail;
 use crate::group::Group;
 use crate::info::Info;
 use crate::mix::mix;
+use crate::process_sets::{PROCESS_SETS, ProcessSet};
 use crate::tool::event::Event;
 use crate::topo::Topology;
 use crate::world::World;
@@ -241,13 +244,33 @@ impl Comm {
     /// `kind` is the argument `split_type` together with what the info object says. A wrong one fails like a wrong
     /// colour.
     pub fn split_type(&self, kind: Result<SplitKind>, key: i32) -> Result<Option<Arc<Comm>>> {
+        let host = || self.world.hosts_of(&self.group)[self.rank as usize] as i32;
+        let hosts = self.group.size() as i32;
         let color = match kind {
-            Ok(SplitKind::SharedMemory) => self.world.hosts_of(&self.group)[self.rank as usize] as i32,
-            _ => MPI_UNDEFINED,
+            Ok(SplitKind::SharedMemory) => host(),
+            Ok(SplitKind::Hardware(resource)) => match topology::use_of(resource) {
+                Use::One(instance) => (instance as i32).wrapping_mul(hosts).wrapping_add(host()) & i32::MAX,
+                Use::Several | Use::None => MPI_UNDEFINED,
+            },
+            Ok(SplitKind::ProcessSet(ProcessSet::World)) => self.world.members().world_rank(0).unwrap_or(0) as i32,
+            Ok(SplitKind::ProcessSet(ProcessSet::Own)) => self.world.rank() as i32,
+            Ok(SplitKind::Nothing) | Err(_) => MPI_UNDEFINED,
         };
         let comm = self.split(color, key)?;
         kind.map(|_| comm)
     }
+}
+
+/// Stands before the names of resources, which are those of hwloc.
+const HARDWARE_PROVIDER: &str = "hwloc://";
+
+/// The resources of this machine, and whether this process is restricted to one instance of each
+/// (`MPI_Get_hw_resource_info`).
+pub fn hardware_resources() -> impl Iterator<Item = (String, bool)> {
+    topology::RESOURCES.into_iter().filter_map(|resource| match topology::use_of(resource) {
+        Use::None => None,
+        found => Some((format!("{HARDWARE_PROVIDER}{resource}"), found != Use::Several)),
+    })
 }
 
 /// What `MPI_Comm_split_type` is to split by.
@@ -255,6 +278,10 @@ impl Comm {
 pub enum SplitKind {
     /// Processes that can share memory.
     SharedMemory,
+    /// Processes that are restricted to one instance of a resource of this machine ([`topology::RESOURCES`]).
+    Hardware(&'static str),
+    /// Processes of a process set.
+    ProcessSet(ProcessSet),
     /// Something that this library does not distinguish, or nothing at all: no communicator.
     Nothing,
 }
@@ -265,12 +292,13 @@ impl SplitKind {
         match split_type {
             MPI_COMM_TYPE_SHARED => Ok(SplitKind::SharedMemory),
             MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => {
-                let resource = info.and_then(|info| info.lookup(b"mpi_hw_resource_type"));
-                Ok(if resource.as_deref() == Some(b"mpi_shared_memory") {
-                    SplitKind::SharedMemory
-                } else {
-                    SplitKind::Nothing
-                })
+                let value = |key: &[u8]| info.and_then(|info| info.lookup(key));
+                if let Some(resource) = value(b"mpi_hw_resource_type") {
+                    return Ok(SplitKind::of_resource(&resource));
+                }
+                let set = value(b"mpi_pset_name").filter(|_| split_type == MPI_COMM_TYPE_RESOURCE_GUIDED);
+                let named = |set: Vec<u8>| PROCESS_SETS.iter().find(|(name, _)| name.as_bytes() == set);
+                Ok(set.and_then(named).map_or(SplitKind::Nothing, |(_, set)| SplitKind::ProcessSet(*set)))
             }
             MPI_COMM_TYPE_HW_UNGUIDED | MPI_UNDEFINED => Ok(SplitKind::Nothing),
             other => fail!(
@@ -278,6 +306,16 @@ impl SplitKind {
                 "the split type is {other}, which is not one of the MPI_COMM_TYPE_ constants or MPI_UNDEFINED"
             ),
         }
+    }
+
+    /// That of a value of `mpi_hw_resource_type`.
+    fn of_resource(value: &[u8]) -> SplitKind {
+        if value == b"mpi_shared_memory" {
+            return SplitKind::SharedMemory;
+        }
+        let name = value.strip_prefix(HARDWARE_PROVIDER.as_bytes());
+        let known = topology::RESOURCES.into_iter().find(|known| Some(known.as_bytes()) == name);
+        known.map_or(SplitKind::Nothing, SplitKind::Hardware)
     }
 }
 

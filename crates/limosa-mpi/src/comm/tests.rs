@@ -3,12 +3,13 @@
 use super::*;
 use crate::attr::{CopyRule, DeleteRule, create_keyval};
 use crate::consts::{
-    MPI_COMM_TYPE_HW_GUIDED, MPI_COMM_TYPE_HW_UNGUIDED, MPI_COMM_TYPE_SHARED, MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_DIMS,
-    MPI_ERR_GROUP, MPI_ERR_KEYVAL, MPI_ERR_OTHER, MPI_ERR_RANK, MPI_ERR_ROOT, MPI_ERR_TAG, MPI_ERR_TOPOLOGY,
-    MPI_UNDEFINED,
+    MPI_COMM_TYPE_HW_GUIDED, MPI_COMM_TYPE_HW_UNGUIDED, MPI_COMM_TYPE_RESOURCE_GUIDED, MPI_COMM_TYPE_SHARED,
+    MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_DIMS, MPI_ERR_GROUP, MPI_ERR_KEYVAL, MPI_ERR_OTHER, MPI_ERR_RANK, MPI_ERR_ROOT,
+    MPI_ERR_TAG, MPI_ERR_TOPOLOGY, MPI_UNDEFINED,
 };
 use crate::error::Error;
 use crate::info::Info;
+use crate::process_sets::ProcessSet;
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 
@@ -247,6 +248,15 @@ fn split_types_are_read_with_their_info() {
     assert_eq!(SplitKind::parse(MPI_COMM_TYPE_HW_GUIDED, Some(&info)).unwrap(), SplitKind::Nothing);
     info.set(b"mpi_hw_resource_type", b"mpi_shared_memory").unwrap();
     assert_eq!(SplitKind::parse(MPI_COMM_TYPE_HW_GUIDED, Some(&info)).unwrap(), SplitKind::SharedMemory);
+    info.set(b"mpi_hw_resource_type", b"hwloc://NUMANode").unwrap();
+    assert_eq!(SplitKind::parse(MPI_COMM_TYPE_HW_GUIDED, Some(&info)).unwrap(), SplitKind::Hardware("NUMANode"));
+    info.set(b"mpi_hw_resource_type", b"hwloc://Rack").unwrap();
+    assert_eq!(SplitKind::parse(MPI_COMM_TYPE_HW_GUIDED, Some(&info)).unwrap(), SplitKind::Nothing);
+    let info = Info::new();
+    info.set(b"mpi_pset_name", b"mpi://SELF").unwrap();
+    assert_eq!(SplitKind::parse(MPI_COMM_TYPE_HW_GUIDED, Some(&info)).unwrap(), SplitKind::Nothing);
+    let set = SplitKind::ProcessSet(ProcessSet::Own);
+    assert_eq!(SplitKind::parse(MPI_COMM_TYPE_RESOURCE_GUIDED, Some(&info)).unwrap(), set);
     assert_eq!(SplitKind::parse(MPI_UNDEFINED, None).unwrap(), SplitKind::Nothing);
     assert_eq!(SplitKind::parse(7, None).unwrap_err().class, MPI_ERR_ARG);
 }

@@ -4,9 +4,12 @@
 //! alignment. Each pair of them is compiled twice where that pays: for every processor of the architecture, and for
 //! those with AVX2, chosen when it runs.
 
+use std::ffi::c_char;
+
 use half::f16;
 
 use super::{Kernel, Reduction, wide};
+use crate::consts::MPI_CHAR;
 use crate::datatype::named::{Basic, Float, Group, Kind};
 
 /// An operation on values of type `T`.
@@ -187,13 +190,15 @@ pub(super) fn find(reduction: Reduction, basic: &Basic) -> Option<Kernel> {
         Group::Complex => matches!(reduction, R::Sum | R::Prod),
         Group::Logical => matches!(reduction, R::Land | R::Lor | R::Lxor),
         Group::Byte => matches!(reduction, R::Band | R::Bor | R::Bxor),
-        Group::None => false,
+        // Other libraries take characters for numbers, and programs rely on it. The checks refuse that (`Op::check`).
+        Group::None => basic.handle == MPI_CHAR && !matches!(reduction, R::Minloc | R::Maxloc),
     };
     if !allowed {
         return None;
     }
     match basic.kind {
-        Kind::Signed(1) => integer!(i8, reduction),
+        Kind::Text if c_char::MIN == 0 => integer!(u8, reduction),
+        Kind::Signed(1) | Kind::Text => integer!(i8, reduction),
         Kind::Signed(2) => integer!(i16, reduction),
         Kind::Signed(4) => integer!(i32, reduction),
         Kind::Signed(8) => integer!(i64, reduction),

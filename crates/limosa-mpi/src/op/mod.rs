@@ -3,8 +3,9 @@
 //! Contract
 //! - [`Op::reduce_local`] computes `inout[i] = input[i] op inout[i]`, in this order of the operands.
 //! - A predefined operation takes the predefined types that section 6.9.2 (and 6.9.4 for value-index pairs) gives it,
-//!   whether they have a name or were selected by `MPI_Type_create_f90_*`; [`Op::check`] refuses others. One extension:
-//!   logical operations also take addresses, counts and offsets. `MPI_REPLACE` and `MPI_NO_OP` are for one-sided
+//!   whether they have a name or were selected by `MPI_Type_create_f90_*`; [`Op::check`] refuses others. Two extensions:
+//!   logical operations also take addresses, counts and offsets, and all operations on integers take `MPI_CHAR`, unless
+//!   the checks are strict. `MPI_REPLACE` and `MPI_NO_OP` are for one-sided
 //!   accumulation only (section 12.3.4).
 //! - Integer arithmetic wraps around. `MPI_MIN` and `MPI_MAX` keep the value of `inout` unless that of `input` compares
 //!   smaller or greater, so which NaN or zero of several survives depends on the order of evaluation. Logical results
@@ -26,6 +27,7 @@ mod wide;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
+use crate::check;
 use crate::consts::*;
 use crate::datatype::Datatype;
 use crate::datatype::named::{self, Basic};
@@ -124,6 +126,12 @@ impl Op {
         Arc::new(Op { action: Action::User(function), commutative, handle: AtomicUsize::new(0) })
     }
 
+    /// The predefined operation with this number, which another process may have sent.
+    pub fn numbered(number: u32) -> Option<&'static Arc<Op>> {
+        let at = PREDEFINED.iter().position(|entry| entry.2 as u32 == number)?;
+        BUILTIN.get(at)
+    }
+
     /// True if the operands may change places.
     pub fn is_commutative(&self) -> bool {
         self.commutative
@@ -185,7 +193,9 @@ impl Op {
     /// Fails if the operation, which may be `MPI_REPLACE` or `MPI_NO_OP` here, is not defined for the type.
     pub fn check_accumulate(&self, datatype: &Datatype) -> Result<()> {
         let Action::Predefined(reduction, name) = self.action else { return Ok(()) };
-        if Work::find(reduction, datatype).is_some() {
+        let is_text = datatype.as_basic().is_some_and(|basic| basic.handle == MPI_CHAR);
+        let is_for_text = matches!(reduction, Reduction::Replace | Reduction::NoOp) || !check::is_strict();
+        if Work::find(reduction, datatype).is_some() && (!is_text || is_for_text) {
             return Ok(());
         }
         let what = datatype.describe();

@@ -1,0 +1,74 @@
+//! The line of the program from which a call of MPI comes: of a Python program that of its innermost own frame, of a
+//! program that was compiled with `-g` the line of the address to which the library returns.
+
+use std::ffi::{CStr, c_void};
+use std::mem::MaybeUninit;
+
+use limosa_base::place;
+use limosa_mpi::check::{self, Sites};
+
+use crate::python;
+
+/// A line of the program, as a text of which [`place::words`] makes words; empty if it is not known.
+#[derive(Clone, Default)]
+pub(crate) struct Site {
+    text: String,
+    /// It has called our Python package, which has called MPI.
+    pub(crate) in_package: bool,
+}
+
+impl Site {
+    /// The end of a sentence: `, at heat.c:31`, or nothing.
+    pub(crate) fn in_words(&self) -> String {
+        place::words(&self.text)
+    }
+}
+
+/// Lets the layers below name lines.
+pub(crate) fn plug_in() {
+    check::plug_in_sites(Sites { here: || here().text, words: place::words });
+}
+
+/// That of the call that this thread is in. This may run code of the program, so no lock may be held.
+pub(crate) fn here() -> Site {
+    match python::line() {
+        Some(line) => Site { text: line.place, in_package: line.in_package },
+        None => Site { text: return_address().map(place::address).unwrap_or_default(), in_package: false },
+    }
+}
+
+/// Most frames of this library, and of those that stand before it, in a call.
+const MOST_FRAMES: usize = 64;
+
+/// Interpreters: what calls this library there is no line of the user's.
+const INTERPRETERS: [&str; 3] = ["octave", "java", "python"];
+
+/// The address to which this library returns, unless the program is an interpreter.
+fn return_address() -> Option<usize> {
+    let program = std::env::current_exe().ok()?;
+    let program = program.file_name()?.to_string_lossy().into_owned();
+    if INTERPRETERS.iter().any(|name| program.starts_with(name)) {
+        return None;
+    }
+    let mut frames = [std::ptr::null_mut::<c_void>(); MOST_FRAMES];
+    // SAFETY: the array has room for so many addresses.
+    let found = unsafe { libc::backtrace(frames.as_mut_ptr(), MOST_FRAMES as i32) };
+    let own = module(here as fn() -> Site as *const c_void)?;
+    let is_ours = |(start, name): &(usize, String)| *start == own.0 || name.starts_with("liblimosa");
+    let mut callers = frames[..usize::try_from(found).ok()?].iter();
+    callers.find(|frame| module(**frame).is_some_and(|module| !is_ours(&module))).map(|frame| *frame as usize)
+}
+
+/// The program or library that an address is in: where it begins, and the name of its file.
+fn module(address: *const c_void) -> Option<(usize, String)> {
+    let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: the structure is written if the call succeeds; the name lives as long as the module.
+    unsafe {
+        if libc::dladdr(address, found.as_mut_ptr()) == 0 {
+            return None;
+        }
+        let found = found.assume_init();
+        let file = if found.dli_fname.is_null() { c"" } else { CStr::from_ptr(found.dli_fname) }.to_string_lossy();
+        Some((found.dli_fbase as usize, file.rsplit('/').next().unwrap_or_default().to_owned()))
+    }
+}
