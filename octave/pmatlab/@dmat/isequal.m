@@ -6,7 +6,7 @@ function r = isequal (X, varargin)
     Y = varargin{k};
     r = r && (isnumeric (Y) || islogical (Y) || ischar (Y)) && ndims (X) == ndims (Y) && all (size (X) == size (Y));
     if (r)
-      r = ! pm_agree (any (pm_own (pm_complete (ne (X, Y)))(:)));
+      r = ! pm_agree (nnz (pm_own (ne (X, Y))) > 0);
     endif
   endfor
 endfunction
