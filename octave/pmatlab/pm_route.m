@@ -14,7 +14,6 @@ function part = pm_route (values, from, to)
   for rank = 0:Np () - 1
     [at, out] = meet (mine, to (rank));
     if (out && rank == me)
-      [~, there] = meet (needed, mine);
       part(meet (needed, mine){:}) = values(at{:});
     elseif (out)
       dests(end+1) = rank;

@@ -162,6 +162,11 @@ class Array(NDArrayOperatorsMixin):
             raise TypeError("an array without axes has no length")
         return self.shape[0]
 
+    def __contains__(self, value: Any) -> bool:
+        from limosa.arrays._reductions import any
+
+        return bool(any(self == value))
+
     # --- moving it ---------------------------------------------------------------------------------------------------
 
     def remap(self, map: Map) -> Array:

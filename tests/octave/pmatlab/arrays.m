@@ -45,6 +45,10 @@ for m = {byrows, bycolumns, backwards, last}
   assert (issparse (local (S)));
   S(2,3) = 4;
   same (S, full (sparse (2, 3, 4, 7, 5)));
+  V = full (local (sparse (2, 3, 4, 7, 5)));
+  assert (isequal (S, V) && nnz (S) == 1 && trace (S(1:5,:)) == 0);
+  same (S(2:7,:) - S(1:6,:), V(2:7,:) - V(1:6,:));
+  same (S(:), V(:));
   same (spalloc (7, 5, 10, m), zeros (7, 5));
 
   ## --- operators -----------------------------------------------------------------------------------------------------

@@ -194,6 +194,7 @@ def reduce() -> None:
             same(la.argmax(x, axis=axis, keepdims=keep), np.argmax(a, axis=axis, keepdims=keep))
             same(la.argmin(x, axis=axis, keepdims=keep), np.argmin(a, axis=axis, keepdims=keep))
     same(la.count_nonzero(x, axis=axis), np.count_nonzero(a, axis=axis))
+    assert [value in x for value in (1, 99)] == [value in a for value in (1, 99)]
 
 
 def shape_anew() -> None:
