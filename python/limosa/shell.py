@@ -31,7 +31,8 @@ communicator of your own, or `MPI.COMM_WORLD`, cannot be if a collective call on
 (``--mpi``) a rank cannot be called back from an MPI call: then it is shown where it waits, and the second Ctrl-C helps.
 
 ``limosa shell --octave`` is the same for Octave. A piece is complete there when its blocks and brackets are closed;
-other lines that begin with ``%`` are comments.
+other lines that begin with ``%`` are comments. When ranks stop in Octave's debugger, or ask for ``input``, the next
+lines are for them, until they go on; ``%rank 1 LINE`` is for one of them.
 
 With IPython installed, its editor, history and completion are used on a terminal; without it and for Octave, those of
 Python. If standard input is no terminal, lines are taken from there, without a prompt; a block ends with an empty line
