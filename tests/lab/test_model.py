@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+import sysconfig
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from limosa_lab import records
+from limosa_lab import catalogue, records
 from limosa_lab.cli import main
 from limosa_lab.errors import LabError
 from limosa_lab.model import equivalents, fitting, metrics, plan, samples, store
@@ -360,6 +361,30 @@ def test_intervals_of_lines_hold_their_parameters():
     assert low < 1.0 < high < 1.1
     low, high = operation.best_intervals["lines[1].b.a"]
     assert low < 5e-4 < high < 6e-4
+
+
+ROOTS = """
+#include <mpi.h>
+#include <stdio.h>
+static long roots[2];
+#define MPI_Bcast(buffer, count, type, root, comm) \
+    (roots[(root) != 0]++, (MPI_Bcast)(buffer, count, type, root, comm))
+#define MPI_Finalize() (fprintf(stderr, "%ld with root 0, %ld with others\\n", roots[0], roots[1]), (MPI_Finalize)())
+"""
+
+
+def test_times_are_those_of_calls_with_root_0(tmp_path):
+    """As most programs have them. What is verified has each root, a few times."""
+    (tmp_path / "roots.h").write_text(ROOTS)
+    source = catalogue.programs()["primitives"].source
+    compiler = Path(sysconfig.get_path("scripts"), "mpicc")
+    words = ["-O1", "-include", tmp_path / "roots.h", source, "-o", tmp_path / "primitives", "-lm"]
+    subprocess.run([compiler, *words], check=True)
+    command = [compiler.with_name("limosa"), "run", "-n", "2", tmp_path / "primitives", "--quick", "--only", "bcast"]
+    done = subprocess.run([*command, "--sizes", "64"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    first, other = map(int, re.findall(r"(\d+) with root 0, (\d+) with others", done.stderr)[0])
+    assert 0 < other < first / 4
 
 
 def test_random_messages_are_none_that_models_are_fitted_to():

@@ -18,6 +18,7 @@
 )]
 
 mod bytes;
+mod file;
 mod names;
 mod record;
 mod requests;

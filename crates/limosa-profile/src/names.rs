@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 use limosa_interpose::python;
 use limosa_interpose::site::Site;
 
-use crate::record::without_size_signal;
+use crate::file::without_size_signal;
 
 static FILE: OnceLock<Option<File>> = OnceLock::new();
 
