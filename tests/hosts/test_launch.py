@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import pytest
-from cluster import Cluster, Host
+from cluster import Cluster, Host, environment
 from jobs import PATIENCE
 from runner import BIN, Runner, wait_until
 
@@ -53,6 +53,21 @@ def test_the_devices_inside_and_between_hosts_are_named_together(run: Runner, pr
     done = run(*options, "-n", "2", program("around")).wait(30)
     assert (done.code, done.err.splitlines()) == (0, [f"limosa: rank {rank} on node1: shm" for rank in range(2)])
     run.nothing_stays()
+
+
+@pytest.mark.parametrize(
+    ("variables", "chosen"), [({}, "fabric"), ({"LIMOSA_FABRIC_LIBRARY": "/no/such/library"}, "file:local")]
+)
+def test_without_a_device_the_launcher_chooses_one(
+    run: Runner, program, request: pytest.FixtureRequest, variables: dict[str, str], chosen: str
+) -> None:
+    if chosen == "fabric":
+        request.getfixturevalue("needs_fabric")
+    command = [BIN / "limosa", "run", "--show-map", "-host", "node1:2,node2:2", program("around")]
+    env = {name: value for name, value in environment().items() if name not in ("LIMOSA_DEVICE", "TMPDIR")}
+    done = run.cluster.hosts[0].run(*command, env={**env, **variables}, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "4 ranks on 2 hosts: all data came\n"), done.stderr
+    assert done.stderr.count(f"shm on this host, {chosen} to others") == 4
 
 
 def test_ranks_are_bound_to_cores_of_their_host(run: Runner) -> None:
