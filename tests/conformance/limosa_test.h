@@ -60,7 +60,7 @@ static LT_UNUSED const char *lt_folder(void)
 static LT_UNUSED int lt_host(int rank)
 {
     const char *device = getenv("LIMOSA_DEVICE"), *hosts = getenv("LIMOSA_HOSTS");
-    int elsewhere = device && (strcmp(device, "fabric") == 0 || strncmp(device, "file:", 5) == 0);
+    int elsewhere = device && strncmp(device, "file:", 5) == 0;
     if ((device && strcmp(device, "messages") == 0) || (elsewhere && !hosts))
         return rank;
     int n = hosts ? atoi(hosts) : 1;

@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 import pytest
-from cluster import Cluster, Host
+from cluster import Cluster, Host, environment
 from jobs import PATIENCE
 from runner import BIN, Runner, wait_until
 
@@ -68,6 +68,21 @@ def test_a_folder_in_a_folder_that_is_not_there_is_not_made(run: Runner) -> None
     done = run("--device", f"file:{missing}/deep", "-host", "node1:1,node2:1", "true").wait(20)
     assert done.code != 0 and f"there is no folder {missing}" in done.err, done.err
     assert not missing.exists()
+
+
+@pytest.mark.parametrize(
+    ("variables", "chosen"), [({}, "fabric"), ({"LIMOSA_FABRIC_LIBRARY": "/no/such/library"}, "file:local")]
+)
+def test_without_a_device_the_launcher_chooses_one(
+    run: Runner, program, request: pytest.FixtureRequest, variables: dict[str, str], chosen: str
+) -> None:
+    if chosen == "fabric":
+        request.getfixturevalue("needs_fabric")
+    command = [BIN / "limosa", "run", "--show-map", "-host", "node1:2,node2:2", program("around")]
+    env = {name: value for name, value in environment().items() if name not in ("LIMOSA_DEVICE", "TMPDIR")}
+    done = run.cluster.hosts[0].run(*command, env={**env, **variables}, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "4 ranks on 2 hosts: all data came\n"), done.stderr
+    assert done.stderr.count(f"shm on this host, {chosen} to others") == 4
 
 
 def test_ranks_are_bound_to_cores_of_their_host(run: Runner) -> None:

@@ -7,8 +7,17 @@
 use std::path::{Path, PathBuf};
 
 /// Files of the package that have the same names in others.
-const SHARED_NAMES: [&str; 7] =
-    ["bin/mpiexec", "bin/mpirun", "bin/mpicc", "bin/mpicxx", "bin/mpic++", "include/mpi.h", "lib/libmpi_abi.so.1"];
+const SHARED_NAMES: [&str; 9] = [
+    "bin/mpiexec",
+    "bin/mpirun",
+    "bin/mpicc",
+    "bin/mpicxx",
+    "bin/mpic++",
+    "bin/mpiCC",
+    "bin/mpifort",
+    "include/mpi.h",
+    "lib/libmpi_abi.so.1",
+];
 
 /// A file that is missing or another package's.
 #[derive(Debug, PartialEq, Eq)]

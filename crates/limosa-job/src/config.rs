@@ -261,7 +261,9 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
         },
         spin: Duration::from_micros(values.number("LIMOSA_SPIN_US")),
         device: DeviceChoice::of(values.word("LIMOSA_DEVICE")),
-        shares_memory: values.word("LIMOSA_DEVICE").starts_with(SHARING),
+        // With a number of hosts to imitate, libfabric is for processes of one host as well.
+        shares_memory: values.word("LIMOSA_DEVICE").starts_with(SHARING)
+            || values.word("LIMOSA_DEVICE") == "fabric" && !values.is_set("LIMOSA_HOSTS"),
         fabric_library: values.text("LIMOSA_FABRIC_LIBRARY").map(PathBuf::from),
         fabric_provider: values.text("LIMOSA_FABRIC_PROVIDER"),
         fabric_interface: values.text("LIMOSA_FABRIC_INTERFACE"),
@@ -429,6 +431,10 @@ impl Values {
         }
     }
 
+    fn is_set(&self, name: &str) -> bool {
+        self.set.iter().any(|(known, _)| *known == name)
+    }
+
     fn word(&self, name: &'static str) -> &str {
         let set = self.set.iter().find(|(n, _)| *n == name).map(|(_, value)| value.as_str());
         set.or_else(|| find(name).map(|v| v.default)).unwrap_or("")
@@ -555,7 +561,9 @@ mod tests {
         ] {
             let (alone, _) = of(&[("LIMOSA_DEVICE", word)]);
             let (both, complaints) = of(&[("LIMOSA_DEVICE", &format!("shm,{word}"))]);
-            assert_eq!((&alone.device, alone.shares_memory), (&device, false));
+            assert_eq!((&alone.device, alone.shares_memory), (&device, word == "fabric"));
+            let (apart, _) = of(&[("LIMOSA_DEVICE", word), ("LIMOSA_HOSTS", "4096")]);
+            assert_eq!((&apart.device, apart.shares_memory), (&device, false));
             assert_eq!((&both.device, both.shares_memory), (&device, true));
             assert!(complaints.is_empty() && both.refusal.is_none());
         }

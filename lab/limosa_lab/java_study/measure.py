@@ -144,7 +144,7 @@ def _kernels(size: Size, library: Limosa) -> Iterator[Job]:
                 yield Job(JAVA, ranks, (*started, in_java, letter), bench)
                 yield Job(JAVA_THREADS, ranks, (*_started(library, ranks, "--threads"), in_java, letter), bench)
                 if ranks == max(size.processes):
-                    apart = _started(library, ranks, "--device", "fabric")
+                    apart = _started(library, ranks, "--device", "fabric", "-x", "LIMOSA_HOSTS=4096")
                     yield Job(C_NODES, ranks, (*apart, in_c, letter), bench)
                     yield Job(JAVA_NODES, ranks, (*apart, in_java, letter), bench)
 

@@ -25,12 +25,11 @@ use limosa_job::{Board, Shape, State, control, processors, spare_ranks};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 
 use super::Settings;
-use super::binding;
 use super::files::RankFiles;
 use super::guardian::{self, Guardian};
+use super::hosts::courier;
 use super::hosts::link::Link;
 use super::hosts::wire::Order;
-use super::hosts::{courier, map_of};
 use super::input::Input;
 use super::outcome::{Cause, Who, hint_of_refusal};
 use super::output::{Lines, Shown, Sink, is_terminal, streams_are_one};
@@ -49,6 +48,7 @@ mod elsewhere;
 mod hangs;
 mod neighbours;
 mod spawn;
+mod start;
 mod streams;
 mod tunnels;
 
@@ -293,71 +293,6 @@ impl<'a> Job<'a> {
         self.finish()
     }
 
-    /// Starts the ranks of a job on one host; those of others wait for all hosts.
-    fn expect_or_start_ranks(&mut self) -> Option<Cause> {
-        let unready: Vec<usize> = (0..self.links.len()).filter(|host| self.links[*host].is_some()).collect();
-        if unready.is_empty() {
-            return self.start_ranks();
-        }
-        self.unready = Some(unready);
-        let placement = &self.plan.placement;
-        for (rank, app) in (0..).zip(&self.plan.ranks) {
-            let app = &self.apps[*app];
-            self.ranks
-                .push(placement.elsewhere(rank).map_or_else(|| Rank::expected(app), |at| Rank::elsewhere(app, at)));
-        }
-        None
-    }
-
-    /// A host has said that it is ready. When all have, the ranks start.
-    fn is_ready(&mut self, host: usize) {
-        let Some(unready) = self.unready.as_mut().filter(|_| self.ending.is_none()) else { return };
-        unready.retain(|other| *other != host);
-        if !unready.is_empty() {
-            return;
-        }
-        self.ranks.clear();
-        if let Some(cause) = self.start_ranks() {
-            return self.end(cause);
-        }
-        self.unready = None;
-        self.order_all(&Order::Begin);
-        self.announce_ranks();
-    }
-
-    /// The ranks that wait for all hosts are not started any more.
-    fn forget_expected(&mut self) {
-        if self.unready.take().is_some() {
-            for rank in self.ranks.iter_mut().filter(|rank| rank.pid == 0) {
-                (rank.ended, rank.is_gone, rank.open_there) = (Some(Ended::Signal(libc::SIGKILL)), true, [false; 2]);
-            }
-        }
-    }
-
-    fn start_ranks(&mut self) -> Option<Cause> {
-        let own = self.plan.placement.own(self.plan.ranks.len() as u32);
-        let bindings = binding::of_ranks(self.settings.bind_to, own.len());
-        for (rank, app) in self.plan.ranks.iter().enumerate() {
-            let rank = rank as u32;
-            if let Some(host) = self.plan.placement.elsewhere(rank) {
-                self.ranks.push(Rank::elsewhere(&self.apps[*app], host));
-                continue;
-            }
-            let processors = bindings.get((rank - own.start) as usize).map_or(&[][..], Vec::as_slice);
-            let started = self.input.stdin_of(rank).and_then(|stdin| {
-                Rank::start(&self.apps[*app], rank, &self.board, self.segment.as_fd(), stdin, processors)
-            });
-            match started {
-                Ok(started) => {
-                    self.guardian.group(started.pid);
-                    self.ranks.push(Rank { processors: processors.to_vec(), ..started });
-                }
-                Err(error) => return Some(Cause::NotStarted { rank, why: error.to_string() }),
-            }
-        }
-        None
-    }
-
     fn start_threads(&mut self) -> std::io::Result<()> {
         let size = self.plan.ranks.len();
         for stderr in 0..=self.route[1] {
@@ -382,45 +317,6 @@ impl<'a> Job<'a> {
             }
         })?;
         Ok(())
-    }
-
-    fn announce(&mut self) {
-        if self.settings.show_map {
-            self.say(&map_of(self.plan, &self.settings.config));
-        }
-        if self.settings.verbose {
-            let (id, size) = (self.board.id(), counted(self.plan.ranks.len()));
-            self.say(&format!("limosa: job {id:016x} of {size}, launcher process {}\n", std::process::id()));
-        }
-        if self.unready.is_none() {
-            self.announce_ranks();
-        }
-    }
-
-    fn announce_ranks(&mut self) {
-        for rank in self.plan.placement.own(self.ranks.len() as u32) {
-            self.report_binding(rank);
-        }
-        if !self.settings.verbose {
-            return;
-        }
-        let mut text = String::new();
-        for (rank, process) in self.ranks.iter().enumerate().filter(|(_, process)| process.host.is_none()) {
-            text.push_str(&format!(
-                "limosa: rank {rank} is process {}: {}\n",
-                process.pid,
-                process.app.program.display()
-            ));
-        }
-        self.say(&text);
-    }
-
-    fn report_binding(&mut self, rank: u32) {
-        if self.settings.report_bindings
-            && let Some(process) = self.ranks.get(rank as usize)
-        {
-            self.say(&binding::report(rank, &self.board.seat(rank).host_name(), &process.processors));
-        }
     }
 
     /// Sleeps until something is ready or due.

@@ -162,32 +162,12 @@ fn translate(
     sections: &[Options],
     plan: &Plan,
 ) -> Result<Vec<OsString>, Unusable> {
-    let refused = |option: &str, why: &str| Err(refusal(version, option, why));
-    if sections.iter().any(|s| s.on_hang.is_some()) {
-        return refused("--on-hang", "only Limosa notices hangs: leave --on-hang or --mpi out");
-    }
-    if sections.iter().any(|s| s.timeout.is_some()) {
-        return refused("--timeout", "write `timeout SECONDS` before the command");
-    }
-    if sections.iter().any(|s| s.output_filename.is_some()) {
-        return refused("--output-filename", "each launcher has an option of its own for that");
-    }
-    if sections.iter().any(|s| s.report_bindings) {
-        return refused("--report-bindings", "each launcher has an option of its own for that");
-    }
     let bind_to = sections.iter().find_map(|s| s.bind_to);
-    if bind_to.is_some() && family == Family::Unknown {
-        return refused("--bind-to", "it is not known what that launcher understands");
-    }
-    if plan.stdin != Stdin::Rank(0) && family != Family::Prrte {
-        return refused("--stdin", "rank 0 reads standard input there");
-    }
+    refuse_our_own(family, version, sections, plan)?;
     let wdir = &plan.apps[0].wdir;
     if family != Family::Prrte && plan.apps.iter().any(|app| app.wdir != *wdir) {
-        return refused(
-            "a different -wdir for each program",
-            "give all programs the same one, or let them change it themselves",
-        );
+        let why = "give all programs the same one, or let them change it themselves";
+        return Err(refusal(version, "a different -wdir for each program", why));
     }
     let job = JobOptions {
         tagged: sections.iter().any(|s| s.tag_output),
@@ -219,6 +199,30 @@ fn translate(
         args.extend_from_slice(&app.args);
     }
     Ok(args)
+}
+
+/// Refuses options that only this launcher has, or that are not known there.
+fn refuse_our_own(family: Family, version: &str, sections: &[Options], plan: &Plan) -> Result<(), Unusable> {
+    let refused = |option: &str, why: &str| Err(refusal(version, option, why));
+    if sections.iter().any(|s| s.on_hang.is_some()) {
+        return refused("--on-hang", "only Limosa notices hangs: leave --on-hang or --mpi out");
+    }
+    if sections.iter().any(|s| s.timeout.is_some()) {
+        return refused("--timeout", "write `timeout SECONDS` before the command");
+    }
+    if sections.iter().any(|s| s.output_filename.is_some()) {
+        return refused("--output-filename", "each launcher has an option of its own for that");
+    }
+    if sections.iter().any(|s| s.report_bindings) {
+        return refused("--report-bindings", "each launcher has an option of its own for that");
+    }
+    if sections.iter().any(|s| s.bind_to.is_some()) && family == Family::Unknown {
+        return refused("--bind-to", "it is not known what that launcher understands");
+    }
+    if plan.stdin != Stdin::Rank(0) && family != Family::Prrte {
+        return refused("--stdin", "rank 0 reads standard input there");
+    }
+    Ok(())
 }
 
 /// The options of a whole job that have translations.

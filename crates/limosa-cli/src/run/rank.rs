@@ -52,6 +52,36 @@ fn place_on_host(board: &Board, rank: u32) -> (u32, u32) {
     (here(first..rank), here(first..first + size))
 }
 
+/// Gives a process the variables of its program, and those by which it finds its job and its place there.
+fn set_variables(command: &mut Command, app: &App, board: &Board, rank: u32, segment: i32) {
+    if app.clear_env {
+        command.env_clear();
+    }
+    if app.clear_env || std::env::var_os("PYTHONUNBUFFERED").is_none() {
+        // Python keeps what it prints to a pipe for a while, and loses it when the rank is killed.
+        command.env("PYTHONUNBUFFERED", "1");
+    }
+    if std::env::var_os("PYTHONFAULTHANDLER").is_none() {
+        // A Python rank that crashes says in which line.
+        command.env("PYTHONFAULTHANDLER", "1");
+    }
+    let (local_rank, local_size) = place_on_host(board, rank);
+    let (first, size) = board.seat(rank).group();
+    command.env(RANK_ELSEWHERE, (rank - first).to_string());
+    command.envs(LOCAL_RANK_ELSEWHERE.map(|name| (name, local_rank.to_string())));
+    command.envs(LOCAL_SIZE_ELSEWHERE.map(|name| (name, local_size.to_string())));
+    command.envs(app.env.iter().map(|(name, value)| (name, value)));
+    if let Some(path) = library_path(app) {
+        command.env(LIBRARY_PATH, path);
+    }
+    command
+        .env(ENV_ID, format!("{:016x}", board.id()))
+        .env(ENV_PID, std::process::id().to_string())
+        .env(ENV_FD, segment.to_string());
+    command.env(ENV_RANK, rank.to_string()).env(ENV_SIZE, size.to_string());
+    command.env(ENV_LOCAL_RANK, local_rank.to_string()).env(ENV_LOCAL_SIZE, local_size.to_string());
+}
+
 /// The process of one rank.
 ///
 /// When it has ended it stays a zombie until [`Rank::reap`], so that its number, which is also that of its process
@@ -112,32 +142,7 @@ impl Rank {
         let segment = segment.as_raw_fd();
         let mut command = Command::new(&app.program);
         command.arg0(&app.name).args(&app.args).process_group(0);
-        if app.clear_env {
-            command.env_clear();
-        }
-        if app.clear_env || std::env::var_os("PYTHONUNBUFFERED").is_none() {
-            // Python keeps what it prints to a pipe for a while, and loses it when the rank is killed.
-            command.env("PYTHONUNBUFFERED", "1");
-        }
-        if std::env::var_os("PYTHONFAULTHANDLER").is_none() {
-            // A Python rank that crashes says in which line.
-            command.env("PYTHONFAULTHANDLER", "1");
-        }
-        let (local_rank, local_size) = place_on_host(board, rank);
-        let (first, size) = board.seat(rank).group();
-        command.env(RANK_ELSEWHERE, (rank - first).to_string());
-        command.envs(LOCAL_RANK_ELSEWHERE.map(|name| (name, local_rank.to_string())));
-        command.envs(LOCAL_SIZE_ELSEWHERE.map(|name| (name, local_size.to_string())));
-        command.envs(app.env.iter().map(|(name, value)| (name, value)));
-        if let Some(path) = library_path(app) {
-            command.env(LIBRARY_PATH, path);
-        }
-        command
-            .env(ENV_ID, format!("{:016x}", board.id()))
-            .env(ENV_PID, launcher.to_string())
-            .env(ENV_FD, segment.to_string());
-        command.env(ENV_RANK, rank.to_string()).env(ENV_SIZE, size.to_string());
-        command.env(ENV_LOCAL_RANK, local_rank.to_string()).env(ENV_LOCAL_SIZE, local_size.to_string());
+        set_variables(&mut command, app, board, rank, segment);
         if let Some(dir) = &app.wdir {
             command.current_dir(dir);
         }

@@ -74,9 +74,9 @@ pub const VARIABLES: &[Variable] = &[
         "LIMOSA_DEVICE",
         Form::Device,
         "shm",
-        "How processes reach each other: by shared memory; by a network, with libfabric; by files in this folder; by \
-         files in folders of their hosts, which ssh carries; or by messages only, as between hosts (for tests). Behind \
-         `shm,` it is what reaches other hosts; inside of one, memory is shared, also if there is only one",
+        "How processes reach each other: by shared memory; by a network, with libfabric, between hosts; by files in this \
+         folder; by files in folders of their hosts, which ssh carries; or by messages only, as between hosts (for \
+         tests). Behind `shm,` it is what reaches other hosts; inside of one, memory is shared, also if there is only one",
     ),
     user(
         "LIMOSA_FABRIC_LIBRARY",

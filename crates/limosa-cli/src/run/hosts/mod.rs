@@ -522,7 +522,7 @@ pub fn portable_variables() -> Vec<(OsString, OsString)> {
         "STY",
         "TMUX",
     ];
-    const FAMILIES: [&str; 3] = ["SSH_", "XDG_SESSION_", "LIMOSA_JOB_"];
+    const FAMILIES: [&str; 6] = ["SSH_", "XDG_SESSION_", "LIMOSA_JOB_", "PMI_", "MPI_LOCAL", "OMPI_COMM_WORLD_"];
     let is_local = |name: &str| LOCAL.contains(&name) || FAMILIES.iter().any(|family| name.starts_with(family));
     std::env::vars_os().filter(|(name, _)| !name.to_str().is_some_and(is_local)).collect()
 }
