@@ -145,6 +145,39 @@ def name_a_rank_that_is_not_there() -> None:
     comm.Barrier()
 
 
+class OnDevice:
+    """An array at an address where nothing is mapped, as that of a graphics card's memory."""
+
+    def __init__(self, length: int) -> None:
+        data = {"data": (0x10_0000_0000, False), "stream": None}
+        self.__cuda_array_interface__ = {"version": 3, "shape": (length,), "typestr": "|u1", **data}
+
+
+def pass_memory_of_a_device() -> None:
+    """Every call says which buffer the processor cannot read, and the communicator stays usable."""
+    right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    for length in (8, 1_000_000):
+        there, here = OnDevice(length), bytearray(length)
+        calls = [
+            (comm.Send, there, right),
+            (comm.Isend, there, right),
+            (comm.Recv, there, left),
+            (comm.Irecv, there, left),
+            (comm.Sendrecv, there, right, 0, here, left),
+            (comm.Bcast, there, 0),
+            (comm.Allreduce, MPI.IN_PLACE, there),
+            (comm.Allgather, there, bytearray(comm.size * length)),
+        ]
+        for call, *arguments in calls:
+            try:
+                call(*arguments)
+            except MPI.Exception as error:
+                assert error.Get_error_class() == MPI.ERR_BUFFER, error
+                assert "at 0x1000000000 is memory that the processor cannot read" in str(error), error
+            else:
+                raise AssertionError(f"{call} says nothing")
+
+
 def read_errors() -> None:
     """Every exception has its own sentence, also when others were raised since."""
     calls = {
@@ -212,6 +245,7 @@ SCENES = {
     "raise": raise_an_exception,
     "wrong-rank": name_a_rank_that_is_not_there,
     "error-texts": read_errors,
+    "device-memory": pass_memory_of_a_device,
     "raise-busy": raise_with_a_message_under_way,
     "exit": exit_with_a_code,
     "abort-zero": abort_with_zero,

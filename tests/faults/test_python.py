@@ -61,6 +61,11 @@ def test_every_exception_keeps_its_own_sentence(job, python):
     assert outcome.code == 0, outcome.text
 
 
+def test_memory_of_a_device_is_an_error_of_the_call(job, python):
+    outcome = job([python, SCENE, "device-memory"], n=2).wait(20)
+    assert outcome.code == 0, outcome.text
+
+
 def test_an_abort_with_code_zero_is_a_failure(job, python):
     outcome = job([python, SCENE, "abort-zero"], n=3).wait(5)
     assert outcome.code == 1, outcome.text

@@ -9,6 +9,7 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
+use limosa_base::readable::is_readable;
 use limosa_coll::{Buffer, fast_path as coll};
 use limosa_mpi::datatype::Datatype as Named;
 use limosa_mpi::light::{self, Awaited};
@@ -34,7 +35,8 @@ fn dense(buf: *mut c_void, count: i64, datatype: Handle) -> Option<(*mut u8, usi
     if buf as usize <= consts::MPI_IN_PLACE {
         return None;
     }
-    Some((buf.cast(), dense_length(count, datatype)?))
+    let bytes = dense_length(count, datatype)?;
+    is_readable(buf.cast(), bytes).then_some((buf.cast(), bytes))
 }
 
 /// Bytes of so many elements without gaps.

@@ -82,10 +82,11 @@ const INIT: &CStr = c"__init__";
 
 static CONSTRUCTOR: Method = Method { name: INIT.as_ptr(), function: construct, flags: VARARGS, doc: ptr::null() };
 
-/// Looks for the interpreter, and asks to be asked if there is one. Called when MPI starts.
+/// Looks for the interpreter; if there is one, asks to be asked, and has buffers tested. Called when MPI starts.
 pub(crate) fn watch_for_signals() {
     if PYTHON.get_or_init(Python::find).is_some() {
         interrupt::set_hook(is_wanted);
+        limosa_base::readable::watch();
     }
 }
 

@@ -37,6 +37,8 @@ pub mod pool;
 #[cfg(not(loom))]
 pub mod process;
 pub mod process_lock;
+#[cfg(not(loom))]
+pub mod readable;
 pub mod readiness;
 #[cfg(not(loom))]
 pub mod reserve;

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use limosa_base::readable::is_readable;
 use limosa_p2p::memory::{Layout, Region};
 
 use limosa_mpi::consts::MPI_IN_PLACE;
@@ -43,6 +44,7 @@ impl Buffer {
         }
         check_elements(count, &datatype, arg)?;
         check_address(base, count, &datatype, arg)?;
+        datatype.check_readable(base, count, arg)?;
         Ok(Buffer { base, count: count as usize, datatype })
     }
 
@@ -50,8 +52,10 @@ impl Buffer {
     /// be anything else.
     #[inline(always)]
     pub fn dense(base: *mut u8, count: i64, datatype: Held) -> Option<Buffer> {
-        let is_sound = base as usize > MPI_IN_PLACE && count as u64 <= MANY && datatype.dense_bytes().is_some();
-        is_sound.then(|| Buffer { base, count: count as usize, datatype })
+        let bytes = datatype.dense_bytes()?;
+        let is_sound = base as usize > MPI_IN_PLACE && count as u64 <= MANY;
+        let is_usable = is_sound && is_readable(base, count as usize * bytes);
+        is_usable.then(|| Buffer { base, count: count as usize, datatype })
     }
 
     /// As [`Buffer::new`], or `None` for `MPI_IN_PLACE`. `datatype` is asked for only if it is significant.

@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
+use limosa_base::readable::is_readable;
 use limosa_mpi::bsend::{self, BufferOwner};
 use limosa_mpi::check;
 use limosa_mpi::consts;
@@ -24,7 +25,7 @@ use crate::status::Status;
 #[inline(always)]
 pub(crate) fn region(buf: *mut c_void, count: i64, datatype: &Arc<Datatype>) -> Result<Region> {
     match datatype.dense_bytes() {
-        Some(bytes) if buf as usize > consts::MPI_IN_PLACE => {
+        Some(bytes) if buf as usize > consts::MPI_IN_PLACE && is_readable(buf.cast(), count as usize * bytes) => {
             // SAFETY: the program promises that the buffer holds `count` elements of the datatype until the operation
             // is complete.
             Ok(unsafe { Region::contiguous(buf.cast(), count as usize * bytes) })
@@ -52,6 +53,7 @@ pub(crate) fn plain_region(buf: *mut c_void, count: i64, datatype: &Arc<Datatype
     if buf.is_null() && count > 0 && datatype.is_predefined() && datatype.size() > 0 {
         fail!(MPI_ERR_BUFFER, "the buffer is a null pointer, but {count} elements are to be transferred");
     }
+    datatype.check_readable(buf.cast(), count, "the buffer")?;
     // SAFETY: the program promises that the buffer holds `count` elements of the datatype until the operation is
     // complete.
     Ok(unsafe { datatype.region(buf.cast(), count as usize) })

@@ -99,6 +99,26 @@ impl Datatype {
         Ok(())
     }
 
+    /// Fails if the processor cannot read the first or the last byte of a buffer ([`limosa_base::readable`]). `arg` is
+    /// the parameter's name.
+    pub fn check_readable(&self, base: *const u8, count: i64, arg: &str) -> Result<()> {
+        if count <= 0 || self.size() == 0 {
+            return Ok(());
+        }
+        let last = (count - 1).saturating_mul(self.extent());
+        let low = self.true_lb().saturating_add(last.min(0));
+        let high = self.true_lb().saturating_add(self.true_extent()).saturating_add(last.max(0));
+        let start = base.wrapping_offset(low as isize);
+        if !limosa_base::readable::is_readable(start, high.saturating_sub(low) as usize) {
+            fail!(
+                MPI_ERR_BUFFER,
+                "{arg} at {start:p} is memory that the processor cannot read, such as that of a graphics card: copy it \
+                 to a NumPy array first (.cpu(), .get(), .copy_to_host())"
+            );
+        }
+        Ok(())
+    }
+
     /// The memory of `count` elements at `base`, contiguous whenever the data are.
     ///
     /// # Safety
