@@ -147,9 +147,9 @@ mod tests {
             assert_eq!(mpi_libraries(&maps(file)), [PathBuf::from(file)]);
         }
         for file in ["/usr/lib/libmpfr.so.6", "/usr/lib/libmpi_cxx_helper.so", "/x/libmpi.txt", "[heap]", "/"] {
-            assert_eq!(mpi_libraries(&maps(file)), [PathBuf::new(); 0], "{file}");
+            assert!(mpi_libraries(&maps(file)).is_empty(), "{file}");
         }
-        assert_eq!(mpi_libraries(""), [PathBuf::new(); 0]);
+        assert!(mpi_libraries("").is_empty());
     }
 
     #[test]
