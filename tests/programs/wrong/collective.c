@@ -328,6 +328,14 @@ static void barrier_against_bcast(void)
     then_barrier();
 }
 
+static void called_from_two_lines(void)
+{
+    if (rank == 0)
+        MPI_Barrier(WORLD);
+    else
+        MPI_Bcast(x, 1, MPI_INT, 0, WORLD);
+}
+
 static void reduce_against_allreduce(void)
 {
     if (rank == 0)
@@ -565,13 +573,13 @@ CASES(MPI_THREAD_SINGLE, CASE(root_beyond_the_end), CASE(root_negative), CASE(ro
       CASE(reduce_scatter_operations_differ), CASE(bcast_lengths_differ), CASE(bcast_short_root),
       CASE(allreduce_lengths_differ), CASE(gather_lengths_differ), CASE(scatter_lengths_differ),
       CASE(allgather_lengths_differ), CASE(alltoall_lengths_differ), CASE(alltoallv_counts_differ),
-      CASE(gatherv_counts_differ), CASE(barrier_against_bcast), CASE(reduce_against_allreduce),
-      CASE(gather_against_scatter), CASE(allgather_against_alltoall), CASE(order_differs), CASE(in_place_on_one_rank),
-      CASE(one_rank_bcasts_twice), CASE(allreduce_same_buffer), CASE(reduce_same_buffer), CASE(allgather_same_buffer),
-      CASE(alltoall_same_buffer), CASE(scan_same_buffer), CASE(gather_same_buffer), CASE(scatter_same_buffer),
-      CASE(allreduce_overlapping), CASE(in_place_as_result), CASE(in_place_in_bcast), CASE(in_place_at_gather_leaf),
-      CASE(in_place_at_reduce_leaf), CASE(in_place_at_both_ends), CASE(bcast_root_is_own_rank_at_the_end),
-      CASE(one_member_missing), CASE(one_rank_missing), CASE(one_rank_in_another_communicator),
-      CASE(barrier_inside_if_root), CASE(send_after_collective_that_waits), CASE(communicators_crossed),
-      CASE(loop_counts_differ), CASE(rank_returns_from_main), CASE(rank_exits_with_a_code), CASE(types_differ),
-      CASE(allreduce_types_differ))
+      CASE(gatherv_counts_differ), CASE(barrier_against_bcast), CASE(called_from_two_lines),
+      CASE(reduce_against_allreduce), CASE(gather_against_scatter), CASE(allgather_against_alltoall),
+      CASE(order_differs), CASE(in_place_on_one_rank), CASE(one_rank_bcasts_twice), CASE(allreduce_same_buffer),
+      CASE(reduce_same_buffer), CASE(allgather_same_buffer), CASE(alltoall_same_buffer), CASE(scan_same_buffer),
+      CASE(gather_same_buffer), CASE(scatter_same_buffer), CASE(allreduce_overlapping), CASE(in_place_as_result),
+      CASE(in_place_in_bcast), CASE(in_place_at_gather_leaf), CASE(in_place_at_reduce_leaf),
+      CASE(in_place_at_both_ends), CASE(bcast_root_is_own_rank_at_the_end), CASE(one_member_missing),
+      CASE(one_rank_missing), CASE(one_rank_in_another_communicator), CASE(barrier_inside_if_root),
+      CASE(send_after_collective_that_waits), CASE(communicators_crossed), CASE(loop_counts_differ),
+      CASE(rank_returns_from_main), CASE(rank_exits_with_a_code), CASE(types_differ), CASE(allreduce_types_differ))
