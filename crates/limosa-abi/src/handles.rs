@@ -447,7 +447,7 @@ mod foreign {
         #[test]
         fn handles_of_mpich_are_known_by_their_numbers() {
             assert!(is_of_mpich(0x4400_0000, &kind::COMMUNICATOR) && is_of_mpich(0x8400_0002, &kind::COMMUNICATOR));
-            assert!(is_of_mpich(0x4c00_0405, &kind::DATATYPE) && is_of_mpich(0x5800_0003, &kind::OP));
+            assert!(is_of_mpich(0x4c00_0405, &kind::DATATYPE) && is_of_mpich(0x5800_0003, &kind::OPERATION));
             assert!(is_of_mpich(0xac00_0001, &kind::REQUEST) && !is_of_mpich(0x6c00_0001, &kind::REQUEST));
             assert!(!is_of_mpich(0x4400_0000, &kind::DATATYPE) && !is_of_mpich(0x7f00_4400_0000, &kind::COMMUNICATOR));
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use arbitrary::{Result, Unstructured};
 use limosa_cli::hang::stacks;
 use limosa_cli::run::options;
-use limosa_cli::run::output::Lines;
+use limosa_cli::run::output::{Lines, Shown};
 use limosa_cli::run::plan;
 
 const WORDS: &[&str] = &[
@@ -113,7 +113,7 @@ fn command_line(u: &mut Unstructured<'_>) -> Result<()> {
 fn output(u: &mut Unstructured<'_>) -> Result<()> {
     const RANKS: usize = 3;
     let (eager, mut now) = (u.arbitrary()?, Instant::now());
-    let (mut lines, mut out) = (Lines::new(RANKS, true, eager), Vec::new());
+    let (mut lines, mut out) = (Lines::new(RANKS, true, eager), Shown::default());
     let mut sent: [Vec<u8>; RANKS] = Default::default();
     for _ in 0..u.int_in_range(0..=30usize)? {
         let rank = u.choose_index(RANKS)?;
@@ -131,6 +131,7 @@ fn output(u: &mut Unstructured<'_>) -> Result<()> {
     if eager {
         return Ok(()); // A line that was shown early may have been cut by another rank's.
     }
+    let out = out.bytes().expect("lines that were held can be read");
     for (rank, stream) in sent.iter().enumerate() {
         let tag = format!("[{rank}] ").into_bytes();
         let own = out.split_inclusive(|b| *b == b'\n').filter(|line| line.starts_with(&tag));

@@ -124,6 +124,22 @@ impl Shown {
             _ => self.0.push(Part::Bytes(bytes.to_vec())),
         }
     }
+
+    /// Returns all of it, for tests.
+    pub fn bytes(&self) -> io::Result<Vec<u8>> {
+        let mut all = Vec::new();
+        for part in &self.0 {
+            match part {
+                Part::Bytes(bytes) => all.extend_from_slice(bytes),
+                Part::Held(held) => {
+                    let begin = all.len();
+                    all.resize(begin + held.len as usize, 0);
+                    held.file.read_exact_at(&mut all[begin..], 0)?;
+                }
+            }
+        }
+        Ok(all)
+    }
 }
 
 impl Lines {
@@ -428,20 +444,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn bytes(out: &Shown) -> Vec<u8> {
-        let read = |part: &Part| match part {
-            Part::Bytes(bytes) => bytes.clone(),
-            Part::Held(held) => {
-                let mut bytes = vec![0; held.len as usize];
-                held.file.read_exact_at(&mut bytes, 0).unwrap();
-                bytes
-            }
-        };
-        out.0.iter().flat_map(read).collect()
-    }
-
     fn text(out: &Shown) -> String {
-        String::from_utf8(bytes(out)).unwrap()
+        String::from_utf8(out.bytes().unwrap()).unwrap()
     }
 
     #[test]
@@ -483,7 +487,7 @@ mod tests {
         for _ in 0..100 {
             lines.push(0, &[b'x'; 4096], now, &mut out);
         }
-        assert!(bytes(&out).len() > 300_000);
+        assert!(out.bytes().unwrap().len() > 300_000);
         lines.push(1, b"e\n", now, &mut out);
         lines.push(0, b"\n", now, &mut out);
         let shown = text(&out);
@@ -543,7 +547,7 @@ mod tests {
             }
             for (rank, stream) in sent.iter().enumerate() {
                 let tag = format!("[{rank}] ").into_bytes();
-                let got: Vec<u8> = bytes(&out)
+                let got: Vec<u8> = out.bytes().unwrap()
                     .split_inclusive(|b| *b == b'\n')
                     .filter(|l| l.starts_with(&tag))
                     .flat_map(|l| l[tag.len()..].to_vec())
