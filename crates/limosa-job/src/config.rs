@@ -101,6 +101,17 @@ pub enum Dialect {
     Boost,
 }
 
+impl Dialect {
+    fn of(word: &str) -> Dialect {
+        match word {
+            "pympi" => Dialect::Pympi,
+            "mympi" => Dialect::Mympi,
+            "boost" => Dialect::Boost,
+            _ => Dialect::Auto,
+        }
+    }
+}
+
 /// How a blocked call waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitMode {
@@ -299,12 +310,7 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
         hang_grace: values.seconds("LIMOSA_HANG_GRACE"),
         python_fast_path: values.switch("LIMOSA_PYTHON_FAST_PATH"),
         tag_output: values.switch("LIMOSA_TAG_OUTPUT"),
-        dialect: match values.word("LIMOSA_DIALECT") {
-            "pympi" => Dialect::Pympi,
-            "mympi" => Dialect::Mympi,
-            "boost" => Dialect::Boost,
-            _ => Dialect::Auto,
-        },
+        dialect: Dialect::of(values.word("LIMOSA_DIALECT")),
         refusal: values.refusal,
     };
     (config, values.complaints)
