@@ -411,11 +411,10 @@ struct Reduction {
         octave_value_list both;
         both.append(left);
         both.append(right);
-        const octave_value_list result =
-            function.is_string() ? octave::feval(function.string_value(), both, 1) : octave::feval(function, both, 1);
-        if (result.empty())
+        const octave_value result = result_of(function, both);
+        if (result.is_undefined())
             fail("op", "the function of a reduction must return a value");
-        return result(0);
+        return result;
     }
 };
 

@@ -84,12 +84,6 @@ int numbers()
     return largest_tag() / 2;
 }
 
-octave_value call(const char *function, const octave_value_list &arguments)
-{
-    const octave_value_list found = octave::interpreter::the_interpreter()->feval(function, arguments, 1);
-    return found.length() > 0 ? found(0) : octave_value();
-}
-
 // --- arguments ----------------------------------------------------------------------------------------------------
 
 struct Comm {
@@ -176,7 +170,7 @@ std::string text_of(const octave_value &value)
         if (number == std::floor(number) && std::abs(number) < 1e15)
             return std::to_string(static_cast<long long>(number));
     }
-    return call("matmpi_tag_text", ovl(value)).string_value();
+    return result_of("matmpi_tag_text", ovl(value)).string_value();
 }
 
 Tag tag_argument(const octave_value &value)
@@ -458,7 +452,7 @@ bool has_ended(int rank, const Comm &comm)
         if (job.finished[rank])
             return true;
     }
-    return call("matmpi_has_ended", ovl(comm.map, rank)).is_true();
+    return result_of("matmpi_has_ended", ovl(comm.map, rank)).is_true();
 }
 
 // Looks again and again whether a lock file has come, or has gone: at once, then less and less often, up to every 10
@@ -489,7 +483,7 @@ octave_value_list receive_file(int source, const std::string &tag, const Comm &c
     const std::string buffer = file_name(source, comm.rank, tag, comm, "buffer");
     const std::string lock_file = file_name(source, comm.rank, tag, comm, "lock");
     await_file(lock_file, true, comm, source, function);
-    const octave_value_list values = list_of(call("matmpi_load", ovl(buffer)).cell_value(), 0);
+    const octave_value_list values = list_of(result_of("matmpi_load", ovl(buffer)).cell_value(), 0);
     enough(values, outputs, Key(source, tag), function);
     if (!comm.saves) {
         unlink(buffer.c_str());
@@ -504,7 +498,7 @@ void broadcast_file(const std::vector<int> &dests, const std::string &tag, const
 {
     const std::string buffer = file_name(comm.rank, comm.rank, tag, comm, "buffer");
     save_values(buffer, values);
-    const std::string target = call("make_absolute_filename", ovl(buffer)).string_value();
+    const std::string target = result_of("make_absolute_filename", ovl(buffer)).string_value();
     for (int dest : dests) {
         const std::string link = file_name(comm.rank, dest, tag, comm, "buffer");
         unlink(link.c_str());

@@ -28,6 +28,17 @@
 
 namespace limosa
 {
+octave_value result_of(const octave_value &function, const octave_value_list &arguments)
+{
+    octave::tree_evaluator &evaluator = octave::interpreter::the_interpreter()->get_evaluator();
+    const auto *ignored = evaluator.lvalue_list();
+    octave::unwind_action restore([&evaluator, ignored]() { evaluator.set_lvalue_list(ignored); });
+    evaluator.set_lvalue_list(nullptr);
+    const octave_value_list found = function.is_string() ? octave::feval(function.string_value(), arguments, 1)
+                                                         : octave::feval(function, arguments, 1);
+    return found.length() > 0 ? found(0) : octave_value();
+}
+
 namespace
 {
 constexpr char magic[] = {'L', 'O', 'V', '1'};
@@ -321,8 +332,8 @@ class Encoder
         item(Class::map);
         value(property("KeyType"), depth + 1);
         value(property("ValueType"), depth + 1);
-        value(octave::feval("keys", octave_value_list(map), 1)(0), depth + 1);
-        value(octave::feval("values", octave_value_list(map), 1)(0), depth + 1);
+        value(result_of("keys", octave_value_list(map)), depth + 1);
+        value(result_of("values", octave_value_list(map)), depth + 1);
     }
 
     std::string &m_out;
@@ -458,7 +469,7 @@ class Decoder
             name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") !=
                 std::string::npos)
             damaged("a function with an impossible name");
-        return octave::feval("str2func", octave_value_list(octave_value(name)), 1)(0);
+        return result_of("str2func", octave_value_list(octave_value(name)));
     }
 
     octave_value anonymous_function(int depth)
@@ -512,7 +523,7 @@ class Decoder
             arguments.append(key_type);
             arguments.append(octave_value("ValueType"));
             arguments.append(value_type);
-            octave_value made = octave::feval("containers.Map", arguments, 1)(0);
+            octave_value made = result_of("containers.Map", arguments);
             for (octave_idx_type i = 0; i < all_keys.numel(); i++)
                 made = made.subsasgn("(", {octave_value_list(all_keys(i))}, all_values(i));
             return made;

@@ -31,6 +31,11 @@
 
 namespace limosa
 {
+// The first result of a function of Octave, by name or handle; undefined if it has none. While a program ignores
+// results
+// (`[~, x] = ...`), Octave would ignore those of functions that are called meanwhile, too.
+octave_value result_of(const octave_value &function, const octave_value_list &arguments);
+
 // Memory that an Octave array can take over.
 struct Free {
     void operator()(char *memory) const
