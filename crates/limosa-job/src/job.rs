@@ -11,6 +11,7 @@ use std::sync::mpsc;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use rustix::fs::FileType;
 use rustix::io::FdFlags;
 
 use crate::board::{Board, Seat, Shape};
@@ -331,10 +332,27 @@ impl Job {
         let why = if message.is_empty() { String::new() } else { format!(": {message}") };
         let text = format!("limosa: rank {} aborted the job with code {code}{why}\n", self.rank);
         let _ = io::stderr().write_all(text.as_bytes());
+        until_read();
         // A thread that speaks with the launcher has the lock; the exit code then has to do.
         if let Ok(Some(manager)) = self.site.try_lock().as_deref_mut() {
             manager.abort(code, &format!("{name}: rank {} aborted{why}", self.rank));
         }
+    }
+}
+
+/// Waits until the launcher has read what was said, if standard error is a pipe: a second at most. MPICH's launcher
+/// reads nothing more when it is told to end a job. Nothing wakes the writer of a pipe that becomes empty, so this looks
+/// again and again.
+fn until_read() {
+    let is_pipe = |status: rustix::fs::Stat| FileType::from_raw_mode(status.st_mode) == FileType::Fifo;
+    if !rustix::fs::fstat(io::stderr()).is_ok_and(is_pipe) {
+        return;
+    }
+    for _ in 0..1000 {
+        if !rustix::io::ioctl_fionread(io::stderr()).is_ok_and(|left| left > 0) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
