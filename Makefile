@@ -86,7 +86,7 @@ test-hosts: $(STAMPS)/mpi4py $(STAMPS)/test ## Tests of jobs on several hosts
 	python -m pytest tests/hosts $(PYTEST_ARGS)
 
 test-quiet: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test ## Tests that count or time what other work disturbs
-	python -m pytest -m quiet $(PYTEST_ARGS)
+	python -m pytest -m quiet --ignore=tests/octave --ignore=tests/java $(PYTEST_ARGS)
 
 test-octave: $(STAMPS)/limosa $(STAMPS)/test ## Tests of the Octave package and its toolboxes
 	python -m pytest tests/octave $(PYTEST_ARGS)
