@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::vm::{Slice, slice};
 
-/// In place of an offset: the place that the description has reached, for what has no offsets, such as a pipe.
+/// Stands for an offset in files without offsets, such as pipes: the current position of the description.
 pub const CURRENT: u64 = u64::MAX;
 
 /// Most slices that one call takes.

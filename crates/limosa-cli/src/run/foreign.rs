@@ -34,7 +34,7 @@ pub enum Meaning {
     Refused(String),
 }
 
-/// What is done about an option.
+/// Treatment of an option.
 enum Rule {
     /// It means nothing here.
     Drops(Family),
@@ -58,7 +58,7 @@ const ORDER: &str = "ranks are numbered in the order of the slots; leave it out"
 const RANKFILE: &str = "give the hosts in the order of the ranks, with their numbers: -host a:2,b:1";
 const DEBUGGER: &str = "put the program of the debugger before yours: `limosa run -n 4 gdb -batch -ex run ./program`";
 
-/// The options: names, how many values follow, what is done.
+/// The options of other launchers: names, number of values, treatment.
 const OPTIONS: &[(&[&str], usize, Rule)] = &[
     (&["allow-run-as-root", "oversubscribe", "nooversubscribe", "nolocal", "quiet", "q"], 0, Drops(Prrte)),
     (&["use-hwthread-cpus", "enable-recovery", "do-not-launch", "abort-on-non-zero-status"], 0, Drops(Prrte)),

@@ -2,7 +2,7 @@
 //!
 //! Python knows the libraries (`limosa.engines`): it finds or installs one and says which launcher belongs to it and
 //! which variables it needs. Here our options are translated for that launcher, and this process becomes it, or waits
-//! for it if there is a profile to be shown at the end. What has no translation is refused.
+//! for it if there is a profile to be shown at the end. An option without a translation is refused.
 
 use std::ffi::OsString;
 use std::io;
@@ -109,7 +109,7 @@ fn wait_for(mut command: Command) -> io::Result<ExitStatus> {
         libc::sigprocmask(libc::SIG_BLOCK, &set, &mut before);
         (set, before)
     };
-    // SAFETY: what is called there is async-signal-safe.
+    // SAFETY: the closure calls async-signal-safe functions only.
     unsafe { command.pre_exec(move || sys::end_with(this)) };
     let mut child = command.spawn()?;
     loop {

@@ -54,7 +54,7 @@ impl Stream {
         self.held.as_ref().map_or(0, |held| held.len) + self.pending.len() as u64
     }
 
-    /// Moves what is in memory to the file. Where no file can be written it stays in memory.
+    /// Moves the bytes in memory to the file. They stay in memory if no file can be written.
     fn spill(&mut self) {
         let Some(mut held) = self.held.take().or_else(|| Held::new().ok()) else { return };
         if held.append(&self.pending).is_ok() {
