@@ -74,7 +74,7 @@ impl File {
         mine.map(|_| bytes)
     }
 
-    /// Each process reads or writes what has no offsets, one after the other.
+    /// Reads or writes a file without offsets: the processes take turns, by rank.
     fn transfer_in_turn(&self, view: &View, is_write: bool, mine: Result<(u64, &Region)>) -> Result<u64> {
         let mut moved = Ok(0);
         for rank in 0..self.comm.size() {

@@ -293,7 +293,7 @@ impl Offer {
         if info.src_addr.is_null() {
             return None;
         }
-        // SAFETY: the address has so many bytes, which nobody changes.
+        // SAFETY: the address has `src_addrlen` bytes, which stay unchanged as long as the offer.
         let bytes = unsafe { std::slice::from_raw_parts(info.src_addr.cast::<u8>(), info.src_addrlen) };
         internet(bytes).map(|address| address.ip())
     }

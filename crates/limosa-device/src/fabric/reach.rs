@@ -47,7 +47,7 @@ impl Trial {
         Trial { peer, to, begun: now, attempt: None, next: now + UNTESTED, error: None }
     }
 
-    /// Looks what has become of it. `limit`: how long it may find nothing.
+    /// Returns the state of the trial. `limit`: time after which no answer is a failure.
     pub fn look(&mut self, now: Instant, limit: Duration) -> Found {
         if let Some((socket, since)) = &self.attempt {
             match state_of(socket) {

@@ -410,7 +410,7 @@ impl Observer for Looks {
     fn resumed(&self) {}
 
     fn woken_for_nothing(&self) {
-        // Nobody listens after the last one.
+        // The receiver is gone after the last look.
         let _ = self.1.send(());
     }
 }

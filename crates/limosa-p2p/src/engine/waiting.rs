@@ -346,8 +346,8 @@ impl Engine {
     /// Sleeps until something may have changed; also whether anything has moved. `asking`: when it asks meanwhile whether
     /// the program is interrupted.
     ///
-    /// A device that finds what is new by a clock wakes the thread again and again. The thread looks once each time: the
-    /// status board shows one long wait, and the device is not asked more often than its clock ticks.
+    /// A device that polls by a clock wakes the thread at each tick. The thread polls once per tick: the status board
+    /// shows one long wait, and the device is polled no more often than its clock ticks.
     fn sleep<'a>(
         &'a self,
         mut core: Guard<'a, Core>,
