@@ -63,15 +63,20 @@ test-full: ## Run all tests in all variants; takes an hour or so
 # The parts of `make test`. FULL=1 is set by `make test-full`.
 LOOM = RUSTFLAGS='--cfg loom' cargo test --package limosa-base --lib --release --target-dir target/loom
 
-.PHONY: test-build test-rust test-c test-python test-hosts test-quiet test-octave test-java test-mpi4py
+.PHONY: test-build test-rust test-loom test-fuzz test-c test-python test-hosts test-quiet test-octave test-java
+.PHONY: test-mpi4py
 test-build: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test
 
 # Compilers give way to the tests that run beside them.
 test-rust: | system-packages ## Unit, property and integration tests of the crates
 	nice cargo test --workspace --no-run
 	cargo test --workspace --no-fail-fast
-	nice env $(LOOM) --no-run
-	$(LOOM) model
+
+test-loom: | system-packages ## Models of the lock-free structures, unless they have passed as they are
+	tests/checked loom limosa-base $(MAKE) --no-print-directory loom
+
+test-fuzz: | system-packages ## Fuzzing, unless it has passed with the crates as they are
+	tests/checked fuzz limosa-fuzz $(MAKE) --no-print-directory fuzz
 
 test-c: $(STAMPS)/limosa $(STAMPS)/test ## Conformance tests in C, compiled with our mpicc
 	tests/conformance/run $(if $(FULL),--full --variants)
@@ -99,6 +104,11 @@ test-mpi4py: $(STAMPS)/mpi4py $(STAMPS)/test ## mpi4py's own test suite on our l
 	$(if $(FULL),tests/mpi4py/run --cluster 2)
 
 FUZZ_SECONDS ?= $(if $(FULL),600,60)
+.PHONY: loom
+loom: | system-packages ## Run the models of the lock-free structures with loom
+	nice env $(LOOM) --no-run
+	$(LOOM) model
+
 .PHONY: fuzz
 fuzz: | system-packages ## Fuzz what reads foreign bytes, for FUZZ_SECONDS=60
 	nice tests/fuzz/run build
@@ -119,7 +129,7 @@ lint: ## Formatting, clippy, ruff, mypy, shellcheck
 	git ls-files -z '*.c' '*.h' | xargs -0 clang-format --dry-run --Werror
 	mypy
 	vermin --quiet --no-tips --violations --target=3.10- python lab kernels
-	shellcheck python/scripts/* python/tools/check-system .ci/run .ci/check-aarch64 tests/all tests/steady tests/fuzz/run tests/hosts/mpiexec tests/hosts/start-host
+	shellcheck python/scripts/* python/tools/check-system .ci/run .ci/check-aarch64 tests/all tests/checked tests/steady tests/fuzz/run tests/hosts/mpiexec tests/hosts/start-host
 
 .PHONY: bench
 bench: $(STAMPS)/limosa $(STAMPS)/lab ## Measure beside MPICH, Open MPI and Intel MPI (QUICK=1: in short)
