@@ -12,26 +12,36 @@ function check (is_right) if (! is_right) error ("wrong"); end, end
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_values_of_any_class_and_length_go_round(octave, n):
+    """Each rank has other values, which its neighbour makes again to compare."""
     octave.code(
         START
         + """
-        captured = 2;
-        values = {1, "text", {1, {2}}, struct("a", {1, 2}), sprand(200, 300, 0.1), rand(400, 300), zeros(0, 3), ...
-                  rand(20, 20, 20), rand(4, 4, 4, 4, 4), true, int8(1:5000), single(1i)};
-        for value = values
-          got = limosa_sendrecv ({value{1}, r}, right, left, 5);
-          check (isequal (got{1}, value{1}) || n > 1); check (got{2} == left);
-          [got, status] = limosa_sendrecv (value{1}, right, left);
-          check (isequal (size (got), size (value{1})) && isequal (class (got), class (value{1})));
-          check (status.source == left && status.tag == 0);
+        function values = values_of (rank)
+          rand ("twister", 1 + rank);
+          values = {1 + rank, sprintf("text %d", rank), {rank, {2}}, struct("a", {rank, 2}), sprand(200, 300, 0.1), ...
+                    rand(400, 300), zeros(0, 3 + rank), rand(20, 20, 20), rand(4, 4, 4, 4, 4), rank == 1, ...
+                    int8(rank + (1:5000)), single(1i + rank)};
+        end
+        function is_same = is_same (a, b)
+          is_same = isequal (a, b) && isequal (size (a), size (b)) && strcmp (class (a), class (b));
+        end
+        captured = r;
+        mine = values_of (r); theirs = values_of (left);
+        check (n == 1 || ! isequal (mine, theirs));
+        for k = 1:numel (mine)
+          value = mine{k}; awaited = theirs{k};
+          got = limosa_sendrecv ({value, r}, right, left, 5);
+          check (is_same (got{1}, awaited)); check (got{2} == left);
+          [got, status] = limosa_sendrecv (value, right, left);
+          check (is_same (got, awaited)); check (status.source == left && status.tag == 0);
           if (n > 1)
-            if (r == 0) limosa_send (value{1}, right, 8); end
+            if (r == 0) limosa_send (value, right, 8); end
             [got, status] = limosa_recv (left);
-            check (isequal (size (got), size (value{1})) && status.tag == 8);
-            if (r > 0) limosa_send (value{1}, right, 8); end
+            check (is_same (got, awaited) && status.tag == 8);
+            if (r > 0) limosa_send (value, right, 8); end
           end
         end
-        f = limosa_sendrecv (@(x) x + captured, right, left); check (f (1) == 3);
+        f = limosa_sendrecv (@(x) x + captured, right, left); check (f (1) == 1 + left);
         """,
         n=n,
     )
