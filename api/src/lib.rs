@@ -14,6 +14,8 @@
 //! - [`octave`] — the module `mpitb` for Octave
 //! - [`profile`] — the wrappers of the profiler, for `limosa-profile`
 
+#![forbid(unsafe_code)]
+
 pub mod check;
 pub mod consts;
 pub mod coverage;

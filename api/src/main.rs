@@ -1,5 +1,7 @@
 //! Writes what is generated from the table to standard output, for packaging and for readers.
 
+#![forbid(unsafe_code)]
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-// See mpitb.h.
+// Arguments, buffers and requests of the functions of MPITB; the contract is in mpitb.h.
 
 #include "mpitb.h"
 #include "session.h"

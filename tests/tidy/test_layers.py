@@ -1,4 +1,4 @@
-"""House rules that no compiler checks: which crate may use which, where unsafe code may live, how long a file is."""
+"""House rules that no compiler checks: which crate may use which, where unsafe code may be, how long a file is."""
 
 from __future__ import annotations
 
@@ -40,6 +40,25 @@ MAY_USE: dict[str, set[str]] = {
     },
 }
 
+# Crates that may contain unsafe code, each with its reason. All others forbid it.
+MAY_BE_UNSAFE: dict[str, str] = {
+    "limosa-base": "structures in memory that processes share, and system calls",
+    "limosa-device": "lanes, pools and areas in shared memory, memory of other processes, libfabric",
+    "limosa-sim": "implements the unsafe trait for memory of other processes",
+    "limosa-p2p": "reads and writes the program's buffers",
+    "limosa-job": "maps the status board, and loads libpmix",
+    "limosa-mpi": "reads and writes the program's buffers, and calls its functions",
+    "limosa-coll": "reads and writes the program's buffers, and memory that members share",
+    "limosa-rma": "reads and writes windows, in this process and in others",
+    "limosa-io": "reads and writes the program's buffers, and mapped files",
+    "limosa-abi": "pointers that C passes in",
+    "limosa-cli": "system calls between fork and exec, signals, terminals",
+    "limosa-interpose": "functions of other libraries, and entries in assembly language",
+    "limosa-profile": "functions of other libraries, and a mapped file",
+    "limosa-check": "functions of other libraries, and buffers of the program",
+    "limosa-fuzz": "calls unsafe functions of the crates that it tests",
+}
+
 # Longer files, each with its reason.
 LONG_FILES: dict[str, str] = {}
 LONGEST = 800
@@ -71,15 +90,45 @@ def test_crates_use_only_what_their_layer_allows() -> None:
         assert ours <= MAY_USE[name], f"{name} may not use {sorted(ours - MAY_USE[name])}"
 
 
-def test_the_architecture_page_names_every_crate_and_every_dependency() -> None:
+def test_the_table_of_the_architecture_page_says_what_each_crate_may_use() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text()
+    rows = dict(re.findall(r"^\| `(limosa-\w+)` \|.*\| (.*) \|$", page, re.MULTILINE))
+    assert set(rows) == set(MAY_USE)
+    for crate, said in rows.items():
+        named = {f"limosa-{name}" for name in re.findall(r"`(\w+)`", said)}
+        assert said == "everything" or named == MAY_USE[crate] - {"limosa-api"}, crate
+
+
+def test_the_picture_of_the_architecture_page_has_each_crate_above_those_that_it_uses() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    picture = page[page.index("```text") :].split("```")[1].splitlines()
+    line = {name: number for number, text in enumerate(picture) for name in re.findall(r"limosa-\w+", text)}
+    assert set(line) == set(MAY_USE) - {"limosa-fuzz"}
+    for name, number in line.items():
+        wrong = {used for used in MAY_USE[name] if line[used] <= number}
+        assert not wrong, f"{name} is not above {sorted(wrong)}"
+
+
+def test_the_page_on_dependencies_names_every_one() -> None:
+    page = (ROOT / "docs/internals/dependencies.md").read_text()
     for name, package in packages().items():
-        assert f"`{name}`" in page, f"ARCHITECTURE.md does not mention {name}"
         for dependency in package["dependencies"]:
             if not dependency["name"].startswith("limosa-"):
                 assert f"`{dependency['name']}`" in page, (
-                    f"ARCHITECTURE.md does not say why {name} needs {dependency['name']}"
+                    f"docs/internals/dependencies.md does not say why {name} needs {dependency['name']}"
                 )
+
+
+def test_only_listed_crates_may_be_unsafe() -> None:
+    for name, package in packages().items():
+        targets = [Path(t["src_path"]) for t in package["targets"] if {"lib", "cdylib", "bin"} & set(t["kind"])]
+        forbids = all("#![forbid(unsafe_code)]" in target.read_text() for target in targets)
+        if name in MAY_BE_UNSAFE:
+            assert not forbids, f"{name} forbids unsafe code: take it off the list"
+            text = "".join(file.read_text() for target in targets for file in target.parent.rglob("*.rs"))
+            assert re.search(r"^[^/\n]*\bunsafe\b", text, re.MULTILINE), f"{name} needs no unsafe code: forbid it"
+        else:
+            assert forbids, f"{name} must begin with #![forbid(unsafe_code)], or be listed with a reason"
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [
     *ROOT.glob("*.md"),
-    *ROOT.glob("docs/*.md"),
+    *ROOT.glob("docs/**/*.md"),
     *(ROOT / name / "README.md" for name in ("api", "lab", "kernels")),
+]
+# Those that describe the code: what they name is there.
+INTERNAL = [
+    ROOT / "ARCHITECTURE.md",
+    *sorted(set(ROOT.glob("docs/internals/*.md")) - {ROOT / "docs/internals/where-to-look.md"}),
 ]
 HELP = list((ROOT / "crates/limosa-cli/tests/snapshots").glob("*.txt"))
 
@@ -40,17 +45,43 @@ def test_links_and_figures_exist(page: Path) -> None:
         assert not anchor or anchor in anchors(target.read_text()), link
 
 
-def test_the_architecture_page_names_files_that_exist() -> None:
-    names = re.findall(r"`([\w/{},.-]+\.(?:rs|py|table|json))`", (ROOT / "ARCHITECTURE.md").read_text())
-    assert len(names) > 50
-    every = [
-        str(file.relative_to(ROOT)) for top in ("api", "crates", "python", "lab") for file in ROOT.glob(f"{top}/**/*")
-    ]
-    for name in names:
-        choices = re.search(r"{(.*)}", name)
-        expanded = [name.replace(choices[0], one) for one in choices[1].split(",")] if choices else [name]
-        for one in expanded:
-            assert any(f"/{file}".endswith(f"/{one}") for file in every), one
+@pytest.fixture(scope="module")
+def tracked() -> list[str]:
+    """The names of all files, each with a slash in front."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True)
+    return [f"/{name}" for name in listed.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("page", INTERNAL, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_and_tests_that_are_named_exist(page: Path, tracked: list[str]) -> None:
+    suffixes = "rs|py|c|cc|h|m|java|table|json|toml"
+    for name, _, test in re.findall(rf"`([\w/.-]+\.({suffixes}))(?:::(\w+))?`", page.read_text()):
+        found = [file for file in tracked if file.endswith(f"/{name}")]
+        assert found, f"there is no {name}"
+        if test:
+            declared = re.compile(rf"\b(?:fn|def) {test}\b")
+            assert any(declared.search((ROOT / file[1:]).read_text()) for file in found), f"{name} has no {test}"
+
+
+@pytest.mark.parametrize("page", INTERNAL, ids=lambda page: str(page.relative_to(ROOT)))
+def test_names_in_the_crates_that_are_named_exist(page: Path, tracked: list[str]) -> None:
+    code = "\n".join((ROOT / file[1:]).read_text() for file in tracked if re.match(r"/crates/.*\.rs", file))
+    for path in re.findall(r"`((?:\w+::)+\w+)`", page.read_text()):
+        name = path.rsplit("::", 1)[1]
+        assert re.search(rf"\b(?:fn|struct|enum|trait|type|const) {name}\b|^    {name}\b[ ({{,]", code, re.MULTILINE), (
+            path
+        )
+
+
+def test_the_architecture_page_is_a_map() -> None:
+    assert len((ROOT / "ARCHITECTURE.md").read_text().split()) <= 1500, "details belong into docs/internals"
+
+
+def test_the_pages_on_internals_and_decisions_are_listed() -> None:
+    for folder in ("internals", "decisions"):
+        index = (ROOT / "docs" / folder / "README.md").read_text()
+        pages = {page.name for page in (ROOT / "docs" / folder).glob("*.md")} - {"README.md"}
+        assert pages == set(re.findall(r"\]\(([\w-]+\.md)\)", index)), folder
 
 
 def test_the_page_on_performance_begins_with_a_figure_and_an_answer_and_ends_with_the_budgets() -> None:

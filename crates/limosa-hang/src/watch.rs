@@ -1,4 +1,4 @@
-//! Detection of hangs.
+//! Detection of hangs from successive copies of the status board.
 //!
 //! [`Watch::look`] is called every [`PERIOD`] with a copy of the status board. A job hangs when
 //! - every rank has left (finalized or exited) or waits, and at least one waits;

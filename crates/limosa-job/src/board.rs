@@ -1,4 +1,4 @@
-//! The status board.
+//! The status board: what each rank of a job waits for and how far it has come, in the memory that its host shares.
 //!
 //! Invariants:
 //! - a rank writes its own entry only; the launcher writes `started`, `appnum` and the final state;

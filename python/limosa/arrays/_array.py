@@ -1,4 +1,4 @@
-"""Distributed arrays: `Array`."""
+"""`Array`, the distributed array: its parts, layout and methods."""
 
 from __future__ import annotations
 

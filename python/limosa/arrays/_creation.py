@@ -1,4 +1,4 @@
-"""Making distributed arrays."""
+"""Functions that make distributed arrays: from shapes, values and functions, or like others."""
 
 from __future__ import annotations
 

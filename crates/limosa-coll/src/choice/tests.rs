@@ -1,3 +1,5 @@
+//! Tests of the selection of algorithms: the built-in table, files that change it, and forced algorithms.
+
 use limosa_job::config::{Form, VARIABLES};
 
 use super::*;

@@ -1,4 +1,4 @@
-//! Reductions.
+//! Blocking reductions and scans in the memory that all members share.
 //!
 //! Operands that fit a slot are put in the slots, and who needs a result combines them there. If all need the same
 //! result and ranks share processors, the last one to arrive combines for all. Larger operands are reduced by pieces

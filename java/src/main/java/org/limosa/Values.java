@@ -12,8 +12,8 @@ import org.limosa.engine.ObjectStream;
 import org.limosa.engine.Type;
 
 /**
- * Values as bytes. The first byte says what they are: {@link #OBJECT}, an object by Java's serialisation, or the number
- * of the type of an array's elements, which follow.
+ * Conversion of values to bytes and back. The first byte says what they are: {@link #OBJECT}, an object by Java's
+ * serialisation, or the number of the type of an array's elements, which follow.
  */
 final class Values {
     private static final byte OBJECT = -1;
