@@ -21,6 +21,8 @@ pub struct Dropped {
     pub family: Family,
     /// With two dashes.
     pub words: Vec<OsString>,
+    /// What the user is told of it.
+    pub note: Option<&'static str>,
 }
 
 /// What an option means.
@@ -38,6 +40,8 @@ pub enum Meaning {
 enum Rule {
     /// It means nothing here.
     Drops(Family),
+    /// It means nothing here, and the user is told this sentence.
+    DropsWith(Family, &'static str),
     /// With these values it means nothing here; others are refused with this sentence.
     DropsOnly(Family, &'static [&'static str], &'static str),
     /// It is said in these words.
@@ -49,13 +53,14 @@ enum Rule {
 }
 
 use Family::{Hydra, Prrte};
-use Rule::{By, Drops, DropsOnly, Is, Refused};
+use Rule::{By, Drops, DropsOnly, DropsWith, Is, Refused};
 
 const CPUS: &str = "without --bind-to each rank may use all processors of its host; leave it out";
 const CPU_SET: &str = "`taskset -c LIST limosa run --bind-to core ...` binds the ranks to the processors of a list";
 const LOGIN: &str = "other hosts are reached by ssh; LIMOSA_SSH names another command";
 const ORDER: &str = "ranks are numbered in the order of the slots; leave it out";
 const RANKFILE: &str = "give the hosts in the order of the ranks, with their numbers: -host a:2,b:1";
+const XTERM: &str = "-xterm opens no windows: the output of all ranks comes here; -l marks its lines with their ranks";
 const DEBUGGER: &str = "put the program of the debugger before yours: `limosa run -n 4 gdb -batch -ex run ./program`";
 
 /// The options of other launchers: names, number of values, treatment.
@@ -94,8 +99,7 @@ const OPTIONS: &[(&[&str], usize, Rule)] = &[
         By(&[("map", &["--show-map"]), ("allocation", &["--show-map"]), ("bind", &["--report-bindings"])]),
     ),
     (&["timestamp-output", "xml"], 0, Refused("-l marks lines with their rank")),
-    (&["configfile", "app"], 1, Refused("write its lines on the command line, separated by ` : `")),
-    (&["xterm"], 1, Refused("`limosa run -l` marks lines with their rank")),
+    (&["xterm"], 1, DropsWith(Prrte, XTERM)),
     (&["rankfile", "rf"], 1, Refused(RANKFILE)),
     (&["cpu-set", "cpu-list", "pe-list", "cpu-bind"], 1, Refused(CPU_SET)),
     (&["nodes"], 1, Refused("give the hosts (-host), and how many ranks each gets (-ppn)")),
@@ -115,13 +119,14 @@ pub fn values_of(name: &str) -> Option<usize> {
 pub fn meaning(name: &str, values: &[OsString]) -> Meaning {
     let own = |words: &[&str]| Meaning::Words(words.iter().map(|word| (*word).to_owned()).collect());
     let value = values.first().map(|value| value.to_string_lossy()).unwrap_or_default();
-    let dropped = |family| {
+    let dropped = |family, note| {
         let words = std::iter::once(format!("--{name}").into()).chain(values.iter().cloned()).collect();
-        Meaning::Nothing(Dropped { family, words })
+        Meaning::Nothing(Dropped { family, words, note })
     };
     match find(name).map(|(_, _, rule)| rule) {
-        Some(Drops(family)) => dropped(*family),
-        Some(DropsOnly(family, usual, _)) if usual.contains(&&*value) => dropped(*family),
+        Some(Drops(family)) => dropped(*family, None),
+        Some(DropsWith(family, note)) => dropped(*family, Some(*note)),
+        Some(DropsOnly(family, usual, _)) if usual.contains(&&*value) => dropped(*family, None),
         Some(DropsOnly(_, _, why)) => Meaning::Refused(format!("`{value}` is not supported: {why}")),
         Some(Is(words)) => own(words),
         Some(By(_)) if name == "output" && value.starts_with("dir=") => {

@@ -97,7 +97,7 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
     }
     // Which device the ranks use, and whether they keep files, is the same for all of a job.
     let of_ranks = plan::config_of_ranks(&plan);
-    if !is_usable(&plan, &of_ranks) {
+    if !is_usable(&sections, &plan, &of_ranks) {
         return ExitCode::from(exit::USAGE);
     }
     let settings = settings_of(&sections, of_ranks);
@@ -141,8 +141,12 @@ fn universe_of_mpiexec() -> Option<u32> {
     std::env::var("MPIEXEC_UNIVERSE_SIZE").ok()?.trim().parse().ok().filter(|size| *size > 0)
 }
 
-/// Says what is wrong with the variables that the ranks will see; false if they cannot be started with them.
-fn is_usable(plan: &plan::Plan, of_ranks: &Config) -> bool {
+/// Says which options are not obeyed and what is wrong with the variables that the ranks will see; false if they cannot
+/// be started with them.
+fn is_usable(sections: &[options::Options], plan: &plan::Plan, of_ranks: &Config) -> bool {
+    for note in sections.iter().flat_map(|section| &section.dropped).filter_map(|option| option.note) {
+        say(note, None);
+    }
     if let Some(refusal) = &of_ranks.refusal {
         say(refusal, None);
         return false;

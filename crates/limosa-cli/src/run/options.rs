@@ -5,7 +5,7 @@
 //! program.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
@@ -31,8 +31,9 @@ Examples:
 
 Usual options of other launchers are understood too, with one dash or two:
   -np, -c, -hosts, -f, -machinefile, -wd, -genv, -genvlist, -genvnone, -env, -envlist, -prepend-rank,
-  -perhost, -npernode, -usize, -maxtime and others. --oversubscribe, --allow-run-as-root, --mca and the like
-  mean nothing here and are ignored (with --mpi they are passed on); what cannot be done is refused.
+  -perhost, -npernode, -usize, -maxtime, -configfile and others. --oversubscribe, --allow-run-as-root,
+  --mca and the like mean nothing here and are ignored (with --mpi they are passed on); what cannot be done
+  is refused.
 
 Each rank gets LIMOSA_RANK, LIMOSA_SIZE, LIMOSA_LOCAL_RANK and LIMOSA_LOCAL_SIZE (its number on its host, and
 how many there are); for programs that look for those of other launchers, also PMI_RANK, MPI_LOCALRANKID,
@@ -312,6 +313,7 @@ pub fn library(sections: &[Options]) -> Option<&str> {
 
 /// Cuts the command line into sections and reads each of them.
 pub fn parse(called: &str, args: &[OsString]) -> Result<Vec<Options>, clap::Error> {
+    let args = with_configuration(args)?;
     let sections: Vec<&[OsString]> = args.split(|arg| arg == ":").collect();
     let multiple = sections.len() > 1;
     let mut read = Vec::new();
@@ -326,6 +328,47 @@ pub fn parse(called: &str, args: &[OsString]) -> Result<Vec<Options>, clap::Erro
         read.push(Options { dropped, ..options });
     }
     Ok(read)
+}
+
+/// The command line with the lines of a configuration file in place of the option that names it (MPI 5.0, section
+/// 11.5), as sections.
+fn with_configuration(args: &[OsString]) -> Result<Vec<OsString>, clap::Error> {
+    let known = Options::command();
+    let mut rest = args;
+    while let Some((option, tail)) = rest.split_first().filter(|(word, _)| is_option(word) && *word != "-m") {
+        let word = option.to_string_lossy();
+        let bare = word.trim_start_matches('-');
+        let (name, attached) = bare.split_once('=').map_or((bare, None), |(name, value)| (name, Some(value)));
+        if ["configfile", "app"].contains(&name) {
+            let file = attached.map(OsString::from).or_else(|| tail.first().cloned()).unwrap_or_default();
+            let behind = tail.get(usize::from(attached.is_none())..).unwrap_or_default();
+            let lines = lines_of(Path::new(&file)).map_err(|why| {
+                let text = format!("{word}: cannot read the configuration file `{}`: {why}\n", file.display());
+                clap::Error::raw(clap::error::ErrorKind::InvalidValue, text)
+            })?;
+            return Ok([&args[..args.len() - rest.len()], &lines.join(&OsString::from(":")), behind].concat());
+        }
+        let number = foreign::values_of(name).or_else(|| values_of(&known, name)).filter(|_| attached.is_none());
+        rest = &tail[number.unwrap_or(0).min(tail.len())..];
+    }
+    Ok(args.to_vec())
+}
+
+/// The words of each line that has any. Quotes are those of a shell, `#` begins a comment, `\` continues a line.
+fn lines_of(file: &Path) -> Result<Vec<Vec<OsString>>, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?.replace("\\\n", " ");
+    let words = |(number, line): (usize, &str)| {
+        let words = shlex::split(line).ok_or_else(|| format!("a quote on line {} does not end", number + 1))?;
+        Ok(words.into_iter().map(OsString::from).collect::<Vec<_>>())
+    };
+    let lines = text.lines().enumerate().map(words).collect::<Result<Vec<_>, String>>()?;
+    let lines: Vec<_> = lines.into_iter().filter(|words| !words.is_empty()).collect();
+    if lines.is_empty() { Err("it names no program".into()) } else { Ok(lines) }
+}
+
+/// True for a word of the command line that is an option, not the program.
+fn is_option(word: &OsStr) -> bool {
+    word.len() > 1 && word.as_encoded_bytes().starts_with(b"-") && word != "--"
 }
 
 /// The words of a section in the form that clap reads (long options with two dashes, `--` before the program), and what
@@ -345,7 +388,7 @@ fn split(section: &[OsString]) -> Result<(Vec<OsString>, Vec<Dropped>), clap::Er
             rest = tail;
             break;
         }
-        let Some(option) = first.to_str().filter(|word| word.len() > 1 && word.starts_with('-')) else { break };
+        let Some(option) = first.to_str().filter(|_| is_option(first)) else { break };
         let bare = option.trim_start_matches('-');
         let (name, attached) = bare.split_once('=').map_or((bare, None), |(name, value)| (name, Some(value)));
         let values = |number: usize| match attached {
@@ -450,6 +493,7 @@ mod tests {
         assert_eq!((options.per_host, options.map_by), (Some(2), Some(MapBy::Slot)));
         assert_eq!(options.dropped.iter().map(|what| what.words.len()).collect::<Vec<_>>(), [1, 3, 1]);
         assert_eq!(line("--map-by=core prog")[0].map_by, Some(MapBy::Slot));
+        assert!(line("-xterm 1 prog")[0].dropped[0].note.is_some_and(|note| note.contains("-l marks its lines")));
     }
 
     #[test]
@@ -493,8 +537,9 @@ mod tests {
     #[test]
     fn what_other_launchers_do_and_this_one_does_not_is_refused_with_a_sentence() {
         for (text, advice) in [
-            ("-configfile x a", "separated by ` : `"),
-            ("-xterm 1 a", "limosa run -l"),
+            ("-configfile /no/such a", "cannot read the configuration file `/no/such`: No such file"),
+            ("-configfile /dev/null", "it names no program"),
+            ("-configfile", "cannot read the configuration file ``"),
             ("-rankfile x a", "-host"),
             ("--cpu-set 0,1 a", "taskset"),
             ("--cpus-per-rank 4 a", "--bind-to"),
@@ -544,6 +589,24 @@ mod tests {
         assert_eq!(counts, [Some(1), Some(2), None]);
         assert_eq!(sections[1].wdir.as_deref(), Some(std::path::Path::new("/tmp")));
         assert!(parse("x", &["a".into(), ":".into()]).is_err());
+    }
+
+    #[test]
+    fn the_lines_of_a_configuration_file_are_sections() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text = "# a comment\n-n 1 ./a 'x y' # another\n\n-n 2 \\\n  -wdir /tmp b -configfile c\n";
+        std::fs::write(file.path(), text).unwrap();
+        let name = file.path().display();
+        for (theirs, ours) in [
+            (format!("-configfile {name}"), "-n 1 ./a x_y : -n 2 -wdir /tmp b -configfile c"),
+            (format!("-l -ppn 2 --app={name} d"), "-l -ppn 2 -n 1 ./a x_y : -n 2 -wdir /tmp b -configfile c d"),
+        ] {
+            assert_eq!(format!("{:?}", line(&theirs)), format!("{:?}", line(ours)).replace("x_y", "x y"));
+        }
+        assert_eq!(line("-m x -configfile y")[0].command, ["x", "-configfile", "y"]);
+        std::fs::write(file.path(), "-n 1 a\n-n 2 'b").unwrap();
+        let error = parse("x", &["-configfile".into(), file.path().into()]).expect_err("a quote is open").to_string();
+        assert!(error.contains("a quote on line 2 does not end"), "{error}");
     }
 
     #[test]
