@@ -471,7 +471,11 @@ def test_rows_that_make_no_sense_are_told_by_one_rank_and_ignored(tmp_path, comp
 
 
 def test_results_are_the_same_with_tuned_rows(tmp_path, compiled):
-    rows = ["bcast shared 3 slot - slots", "bcast shared 3 * direct single_copy", "allreduce shared 3 * - rounds"]
+    rows = [
+        "bcast shared 3 64..1K direct single_copy",
+        "bcast shared 3 2K..* - rounds",
+        "allreduce shared 3 8..* - rounds",
+    ]
     file = tuning(tmp_path, limosa=limosa(rows=rows))
     code, text = run(BIN / "limosa", "run", f"--tuned={file}", "-n", 3, compiled(LAYOUTS))
     assert (code, text.strip()) == (0, "0 wrong")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from limosa_lab.model.library import Operation
 from limosa_lab.model.models import Hockney
 from limosa_lab.records import Sample
 from limosa_lab.tune import choices, consistency, report, store, variants, verdict
-from limosa_lab.tune.rules import RECIPES, Entry, Measured, everything, rules_text
+from limosa_lab.tune.rules import RECIPES, Entry, Measured, everything, row, rules_text
 from limosa_lab.tune.store import Part
 
 SIZES = [1 << k for k in range(0, 21, 2)]
@@ -77,71 +78,74 @@ def test_each_size_has_the_fastest_of_several_combinations():
     assert short.high == pytest.approx(9 / 0.049, rel=0.03)
 
 
-def test_algorithms_are_chosen_in_the_order_in_which_messages_grow():
-    assert choices.in_order([[1, 1, 9, 9], [2, 2, 2, 9], [9, 9, 3, 1]]) == [0, 0, 1, 2]
-    # The last is best for short messages and the first for long ones: they cannot change back.
-    assert choices.in_order([[2, 1, 1], [9, 9, 9], [1, 9, 9]]) == [0, 0, 0]
+def test_an_algorithm_is_kept_for_the_next_size_unless_another_one_saves_more_than_models_err():
+    times = {"slots": [5, 5.1, 9, 9], "direct": [5.2, 5, 5, 9.9]}
+    assert choices.fastest([10, 10, 10, 10], times, 0.05) == ["slots", "slots", "direct", "slots"]
+    assert choices.fastest([5.1, 10, 5, 9], times, 0.05) == [None, "direct", None, None]
 
 
-def test_rows_name_the_last_size_of_each_algorithm():
-    words = {"slots": "slots", "rounds": "rounds", "direct": "single_copy"}
-    steps = [("slots", 1024), ("slots", 4096), ("rounds", 65536), ("direct", 1 << 20)]
-    assert choices.rows_of("bcast", 4, steps, words) == [
-        "bcast shared 4 slot - slots",
-        "bcast shared 4 4096 - slots",
-        "bcast shared 4 65536 - rounds",
-        "bcast shared 4 * direct single_copy",
-        "bcast shared 4 * - rounds",
-    ]
-    # The table counts what each rank contributes.
-    assert "gather shared 4 1024 - slots" in choices.rows_of("gather", 4, steps, words)
+def test_rows_name_the_sizes_that_they_are_for():
+    assert row("bcast", "rounds", 4, 1024, 4095) == "bcast shared 4 1024..4095 - rounds"
+    assert row("scan", "pieces", 2, 64, None) == "scan shared 2 64..* direct pieces"
+    # The table counts what each rank contributes; rows of neighbouring ranges have no size in common.
+    assert row("gather", "slots", 4, 4096, 16383) == "gather shared 4 1024..4095 - slots"
+    assert row("gather", "slots", 4, 3, 3) == "gather shared 4 1..1 - slots"
 
 
-def test_algorithms_of_limosa_are_proposed_with_rows_for_its_table():
+def test_algorithms_of_limosa_are_proposed_with_rows_for_the_sizes_where_they_gain():
     forced = {"rounds": {"bcast": operation("bcast", 1, 0.001)}, "direct": {"bcast": operation("bcast", 9, 0.0001)}}
     words = {"rounds": {"bcast": "rounds"}, "direct": {"bcast": "single_copy"}}
     (found,) = choices.algorithms({"bcast": operation("bcast", 1, 0.001)}, forced, words)
-    assert found.way == "rounds, single_copy"
-    assert found.rows[-2:] == ("bcast shared 4 * direct single_copy", "bcast shared 4 * - rounds")
+    # 9 + 0.0001 n < 1 + 0.001 n
+    assert (found.way, found.low, found.high) == ("single_copy", 16384, 1 << 20)
+    assert found.rows == ("bcast shared 4 16384..1048576 direct single_copy",)
     assert choices.algorithms({"bcast": operation("bcast", 0.9, 0.0001)}, forced, words) == []
 
 
-def test_an_entry_is_narrowed_to_the_sizes_where_it_holds():
-    measured = cases((1, 10, 12, 0.1), (4, 10, 7, 0.1), (16, 10, 6, 0.1), (64, 10, 9.5, 0.1), (256, 10, 5, 0.1))
-    found = verdict.judge([entry()], measured, whole=False)
-    assert [(kept.low, kept.high) for kept in found.kept] == [(4, 16), (256, 256)]
+def test_what_goes_into_slots_whatever_is_forced_is_not_taken_for_the_forced_algorithm():
+    forced = {"rounds": {"bcast": operation("bcast", 1, 0.0001)}}
+    (found,) = choices.algorithms({"bcast": operation("bcast", 2, 0.0005)}, forced, {"rounds": {"bcast": "rounds"}})
+    assert found.low > 8 << 10
+
+
+def test_an_entry_is_narrowed_to_the_ranges_of_sizes_where_it_gains():
+    measured = cases((1, 10, 12, 0.1), (4, 10, 7, 0.1), (16, 10, 6, 0.1), (64, 10, 12, 0.1), (256, 10, 5, 0.1))
+    found = verdict.judge([entry()], measured)
+    # Up to the next measured size, or the last one.
+    assert [(kept.low, kept.high) for kept in found.kept] == [(4, 63), (256, 256)]
     assert found.dropped == []
+    (kept,) = verdict.judge([entry(high=40)], cases((4, 10, 7, 0.1), (64, 10, 12, 0.1))).kept
+    assert (kept.low, kept.high) == (4, 40)
+
+
+def test_a_size_that_is_no_slower_between_two_that_gain_belongs_to_the_range():
+    measured = cases((4, 10, 7, 0.1), (16, 10, 9.9, 0.1), (64, 10, 6, 0.1), (256, 10, 9.9, 0.1), (1024, 10, 9.9, 0.1))
+    assert [(kept.low, kept.high) for kept in verdict.judge([entry()], measured).kept] == [(4, 255)]
 
 
 def test_an_entry_that_brings_nothing_is_dropped_with_what_was_measured():
-    found = verdict.judge(
-        [entry(), entry("reduce = allreduce")], cases((1, 10, 9.5, 0.1), (4, 10, 11, 0.1)), whole=False
-    )
+    found = verdict.judge([entry(), entry("reduce = allreduce")], cases((1, 10, 9.5, 0.1), (4, 10, 11, 0.1)))
     assert found.kept == []
     assert [reason for _, reason in found.dropped] == ["saved 5 % at best, by measurement", "not measured"]
 
 
-def test_rows_of_a_table_hold_for_all_sizes_or_for_none():
-    rows = entry("slots, rounds", rows=("bcast shared 4 slot - slots",))
-    rows = Entry("bcast", "rounds", 4, 1, None, 0.5, 0.1, rows.rows)
-    assert verdict.judge([rows], cases((1, 10, 5, 0.1), (4, 10, 10.5, 0.1)), whole=True).kept
-    assert not verdict.judge([rows], cases((1, 10, 5, 0.1), (4, 10, 13, 0.1)), whole=True).kept
-
-
-def test_a_few_nanoseconds_at_one_size_do_not_undo_rows_that_save_much_at_others():
-    rows = Entry("bcast", "slots, single_copy", 4, 1, None, 0.5, 0.1, ("bcast shared 4 slot - slots",))
+def test_rows_are_kept_for_the_sizes_where_they_gain_whatever_they_lose_at_others():
+    rows = entry("single_copy", 8, 1 << 20, rows=("bcast shared 4 8..1048576 direct single_copy",))
+    rows = replace(rows, operation="bcast")
     long = [(1 << k, 90, 30, 0.01) for k in range(14, 20)]
-    # 28 ns longer, twice what repetitions differ by; and 280 ns.
-    assert verdict.judge([rows], cases((8, 0.2, 0.228, 0.07), *long), whole=True).kept
-    (dropped,) = verdict.judge([rows], cases((8, 2.0, 2.28, 0.07), *long), whole=True).dropped
-    assert dropped[1] == "saved 67 % at best, by measurement, and took 14 % longer at 8 B"
+    (kept,) = verdict.judge([rows], cases((8, 0.2, 0.228, 0.07), (4096, 2.0, 2.28, 0.07), *long)).kept
+    assert (kept.low, kept.high, kept.rows) == (
+        1 << 14,
+        1 << 19,
+        ("bcast shared 4 16384..524288 direct single_copy",),
+    )
 
 
 def test_of_two_entries_for_a_size_only_the_first_was_measured():
     better, worse = entry(low=16, predicted=0.9), entry(low=1, predicted=0.2)
     measured = cases((1, 10, 5, 0.01), (16, 10, 20, 0.01), (64, 10, 5, 0.01))
-    found = verdict.judge([worse, better], measured, whole=False)
-    assert [(kept.low, kept.high, kept.predicted) for kept in found.kept] == [(1, 1, 0.2), (64, 64, 0.9)]
+    found = verdict.judge([worse, better], measured)
+    assert [(kept.low, kept.high, kept.predicted) for kept in found.kept] == [(1, 15, 0.2), (64, 64, 0.9)]
 
 
 def sample(library, number, *times, bench="bcast", ranks=4):

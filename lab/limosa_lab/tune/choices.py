@@ -12,15 +12,13 @@ from limosa_lab.model import equivalents
 from limosa_lab.model.equivalents import Guideline
 from limosa_lab.model.library import Operation, models
 from limosa_lab.model.models import Model
-from limosa_lab.tune.rules import RECIPES, Entry
+from limosa_lab.tune.rules import RECIPES, Entry, row, row_bytes
 from limosa_lab.tune.variants import WAYS
 
-# Operations whose table has the bytes of one rank's contribution, not of all together.
-PER_RANK = ("gather", "allgather")
 # How many sizes are looked at between a size and its double.
 STEPS = 40
-# What is longer may not fit a slot of Limosa's.
-SLOTS_END = 256 << 10
+# What fits a slot of Limosa's goes there whatever is forced, unless that is messages.
+SLOT = 8 << 10
 
 
 def substitutions(operations: Mapping[str, Operation]) -> list[Entry]:
@@ -94,63 +92,42 @@ def algorithms(
     found = []
     for name, operation in default.items():
         ways = [way for way in WAYS if name in words.get(way, {}) and name in forced.get(way, {})]
-        sizes = sorted({point.n for point in operation.measured if point.n > 0})
-        if len(ways) < 2 or not sizes:
+        sizes = sorted({int(point.n) for point in operation.measured if point.n > 0})
+        if not ways or not sizes:
             continue
-        of_way = [forced[way][name] for way in ways]
-        error = max(fitted.error or 0.0 for fitted in [operation, *of_way])
+        error = max(fitted.error or 0.0 for fitted in [operation, *(forced[way][name] for way in ways)])
         for p in sorted({point.p for point in operation.measured}):
-            times = [_times(way, fitted, sizes, p) for way, fitted in zip(ways, of_way, strict=True)]
-            chosen = in_order(times)
-            now = [operation.best.time(n, p) for n in sizes]
-            gains = [1 - times[chosen[at]][at] / now[at] if now[at] > 0 else 0.0 for at in range(len(sizes))]
-            if max(gains) > error and min(gains) > -error:
-                steps = [(ways[chosen[at]], sizes[at]) for at in range(len(sizes))]
-                rows = rows_of(name, p, steps, {way: words[way][name] for way in ways})
-                way = ", ".join(dict.fromkeys(words[way][name] for way, _ in steps))
-                curve = tuple((int(n), gain) for n, gain in zip(sizes, gains, strict=True))
-                found.append(Entry(name, way, p, int(sizes[0]), None, max(gains), error, tuple(rows), curve=curve))
+            now = [max(operation.best.time(n, p), 1e-9) for n in sizes]
+            times = {way: [_time(way, forced[way][name], n, p) for n in sizes] for way in ways}
+            chosen = fastest(now, times, error)
+            for way, run in itertools.groupby(range(len(sizes)), key=chosen.__getitem__):
+                if way is not None:
+                    own = list(run)
+                    curve = tuple((sizes[at], 1 - times[way][at] / now[at]) for at in own)
+                    low, high = sizes[own[0]], sizes[own[-1] + 1] - 1 if own[-1] + 1 < len(sizes) else sizes[-1]
+                    word = words[way][name]
+                    gain = max(gain for _, gain in curve)
+                    rows = (row(name, word, p, low, high),)
+                    found.append(Entry(name, word, p, low, high, gain, error, rows, curve=curve))
     return found
 
 
-def _times(way: str, fitted: Operation, sizes: Sequence[int], p: int) -> list[float]:
-    # Slots have an end: what is forced into them beyond it goes as it always does.
-    served = [way != "slots" or (n <= SLOTS_END and n < sizes[-1]) for n in sizes]
-    return [
-        max(fitted.best.time(n, p), 1e-9) if is_served else math.inf for n, is_served in zip(sizes, served, strict=True)
-    ]
+def _time(way: str, fitted: Operation, n: int, p: int) -> float:
+    is_forced = way in ("slots", "messages") or row_bytes(fitted.name, n, p) > SLOT
+    return max(fitted.best.time(n, p), 1e-9) if is_forced else math.inf
 
 
-def in_order(times: Sequence[Sequence[float]]) -> list[int]:
-    """Choose an algorithm for each size so that none comes after a later one, with the least sum of logarithms.
+def fastest(now: Sequence[float], times: Mapping[str, Sequence[float]], error: float) -> list[str | None]:
+    """Choose an algorithm for each size; None where none saves more than the models err.
 
-    `times` has a list for each algorithm, in their order, with a time for each size.
+    Of algorithms that differ by no more than that, the one of the size before is kept: two measurements then choose the
+    same.
     """
-    best: list[tuple[float, list[int]]] = [(0.0, []) for _ in times]
-    for at in range(len(times[0])):
-        following = []
-        for way in range(len(times)):
-            total, path = min(best[: way + 1], key=lambda one: one[0])
-            following.append((total + math.log(times[way][at]), [*path, way]))
-        best = following
-    return min(best, key=lambda one: one[0])[1]
-
-
-def rows_of(operation: str, p: int, steps: Sequence[tuple[str, int]], words: Mapping[str, str]) -> list[str]:
-    """Write rows of Limosa's table for an operation of p ranks: up to which size each algorithm is taken.
-
-    What fits a slot goes there whatever is forced. Where ranks cannot read each other's memory rounds follow.
-    """
-    largest: dict[str, int] = {}
-    for way, size in steps:
-        largest[way] = size
-    last = steps[-1][0]
-    rows = [f"{operation} shared {p} slot - slots"]
-    for way, size in largest.items():
-        bytes_ = -(-size // p) if operation in PER_RANK else size
-        limit = "*" if way == last else str(bytes_)
-        condition = "direct" if way == "direct" else "-"
-        rows.append(f"{operation} shared {p} {limit} {condition} {words[way]}")
-    if "direct" in largest and "rounds" in words and "messages" not in largest:
-        rows.append(f"{operation} shared {p} * - rounds")
-    return rows
+    chosen: list[str | None] = []
+    for at, before in enumerate(now):
+        best = min(times, key=lambda way: times[way][at])
+        last = chosen[-1] if chosen else None
+        if last is not None and times[last][at] * (1 - error) <= times[best][at]:
+            best = last
+        chosen.append(best if 1 - times[best][at] / before > error else None)
+    return chosen

@@ -191,7 +191,7 @@ def _tuned(job: Job, recording: Recording) -> list[Table]:
     tables = [report.entries(part.title, []) for part in found.values() if not part.kept]
     for pair in pairs:
         name, measured = pair.plain.name, steps.compare(checked, pair) if checked else {}
-        result = verdict.judge(pair.entries, measured, whole=name == "limosa")
+        result = verdict.judge(pair.entries, measured)
         parts[name] = found[name].with_verdict(result, report.answer(found[name].title, result.kept, measured))
         tables += [report.entries(found[name].title, result.kept), report.dropped(found[name].title, result.dropped)]
         for doubt in report.doubts(found[name].title, measured):

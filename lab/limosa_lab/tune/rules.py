@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,6 +44,11 @@ RECIPES = frozenset(
     )
 )
 
+# Operations whose rows have the bytes of one rank's contribution, not of all together.
+PER_RANK = ("gather", "allgather")
+# Algorithms of Limosa that need access to other ranks' memory.
+DIRECT = ("single_copy", "pieces")
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -69,7 +75,7 @@ class Entry:
     Attributes
     ----------
     way
-        A guideline such as ``bcast = scatter + allgather``, or algorithms of Limosa such as ``slots, rounds``.
+        A guideline such as ``bcast = scatter + allgather``, or an algorithm of Limosa such as ``rounds``.
     high
         None: there is no end.
     predicted
@@ -101,6 +107,11 @@ class Entry:
         end = "*" if self.high is None else str(self.high)
         return f"{self.way.replace(' ', '')} {self.ranks} {self.low}-{end}"
 
+    def within(self, low: int, high: int | None, evidence: Sequence[Measured]) -> Entry:
+        """Narrow the entry, with its rows, to these sizes, of which this was measured."""
+        rows = tuple(row(self.operation, self.way, self.ranks, low, high) for _ in self.rows)
+        return replace(self, low=low, high=high, rows=rows, evidence=tuple(evidence))
+
     def predicted_at(self, size: int) -> float:
         """Give the gain that is predicted for a size."""
         if not self.curve:
@@ -111,6 +122,20 @@ class Entry:
     def covers(self, size: int) -> bool:
         """Tell whether the entry is for messages of so many bytes."""
         return self.low <= size and (self.high is None or size <= self.high)
+
+
+def row_bytes(operation: str, n: int, p: int) -> int:
+    """Give the bytes that Limosa's table counts for a call of n bytes, rounded up."""
+    return -(-n // p) if operation in PER_RANK else n
+
+
+def row(operation: str, word: str, p: int, low: int, high: int | None) -> str:
+    """Write a row of Limosa's table for calls of these bytes, both ends among them."""
+    condition = "direct" if word in DIRECT else "-"
+    first = row_bytes(operation, low, p)
+    # Rounded down: the size behind the range is not its own.
+    end = "*" if high is None else max(first, high // p if operation in PER_RANK else high)
+    return f"{operation} shared {p} {first}..{end} {condition} {word}"
 
 
 def rules_text(entries: list[Entry]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +11,6 @@ from dataclasses import dataclass, replace
 from limosa_lab.model.samples import PROGRAM, time_of
 from limosa_lab.records import Sample
 from limosa_lab.tune.rules import Entry, Measured
-from limosa_lab.wording import size
 
 # The times of an operation by (operation, ranks, bytes).
 Cases = Mapping[tuple[str, int, int], Measured]
@@ -61,16 +61,8 @@ def _of_rounds(times: Sequence[float], oversubscribed: bool) -> tuple[float, flo
     return middle, (times[-1] - times[0]) / 2 / middle
 
 
-def judge(entries: Sequence[Entry], measured: Cases, *, whole: bool) -> Verdict:
-    """Tell which entries hold.
-
-    Parameters
-    ----------
-    whole
-        An entry holds for all its sizes or not at all (rows of a table); otherwise it is narrowed to the sizes in a row
-        where it holds.
-
-    """
+def judge(entries: Sequence[Entry], measured: Cases) -> Verdict:
+    """Tell which entries hold, each narrowed to the ranges of sizes where it does."""
     kept, dropped = [], []
     for entry in entries:
         own = sorted(
@@ -85,10 +77,12 @@ def judge(entries: Sequence[Entry], measured: Cases, *, whole: bool) -> Verdict:
         if not evidence:
             dropped.append((entry, "not measured"))
             continue
-        found = _whole(entry, evidence) if whole else _narrowed(entry, in_use)
+        found = _narrowed(entry, in_use, own)
         kept += found
         if not found:
-            dropped.append((replace(entry, evidence=evidence), _why_not(evidence, whole=whole)))
+            best = max(case.gain for case in evidence)
+            reason = f"saved {100 * best:.0f} % at best, by measurement"
+            dropped.append((replace(entry, evidence=evidence), reason))
     return Verdict(kept, dropped)
 
 
@@ -107,34 +101,30 @@ def counting(entries: Iterable[Entry], operation: str, ranks: int, n: int) -> En
     return max(found, key=lambda entry: entry.predicted, default=None)
 
 
-def _whole(entry: Entry, evidence: Sequence[Measured]) -> list[Entry]:
-    slower = any(map(is_slower, evidence))
-    faster = mean_ratio(evidence) < 1 - LEAST
-    return [replace(entry, evidence=tuple(evidence))] if faster and not slower else []
-
-
 def is_slower(case: Measured) -> bool:
     """Tell whether a case takes longer with the entry, beyond the noise and what is any difference at all."""
     return case.gain < -max(case.noise, LEAST) and case.after - case.before > LEAST_TIME
 
 
-def _why_not(evidence: Sequence[Measured], *, whole: bool) -> str:
-    best = max(evidence, key=lambda case: case.gain)
-    worst = min(evidence, key=lambda case: (not is_slower(case), case.gain))
-    saved = f"saved {100 * best.gain:.0f} % at best, by measurement"
-    if whole and is_slower(worst):
-        return f"{saved}, and took {-100 * worst.gain:.0f} % longer at {size(worst.bytes)}"
-    return saved
+def _narrowed(entry: Entry, in_use: Sequence[Measured | None], every: Sequence[Measured]) -> list[Entry]:
+    """Give the entry for each range of sizes where it gains: up to the next measured size, which does not.
 
-
-def _narrowed(entry: Entry, in_use: Sequence[Measured | None]) -> list[Entry]:
-    runs: list[list[Measured]] = [[]]
-    for case in in_use:
-        if case and case.gain > max(case.noise, KEPT):
-            runs[-1].append(case)
-        elif runs[-1]:
-            runs.append([])
-    return [replace(entry, low=run[0].bytes, high=run[-1].bytes, evidence=tuple(run)) for run in runs if run]
+    A size that is no slower belongs to a range if both of its neighbours gain, so that ranges do not depend on chance.
+    """
+    gains = [case is not None and case.gain > max(case.noise, KEPT) for case in in_use]
+    inside = [
+        gain or (case is not None and not is_slower(case) and any(gains[at - 1 : at]) and any(gains[at + 1 : at + 2]))
+        for at, (gain, case) in enumerate(zip(gains, in_use, strict=True))
+    ]
+    found = []
+    for holds, run in itertools.groupby(range(len(every)), key=inside.__getitem__):
+        if holds:
+            own = list(run)
+            following = own[-1] + 1
+            end = every[following].bytes - 1 if following < len(every) else every[-1].bytes
+            high = end if entry.high is None else min(end, entry.high)
+            found.append(entry.within(every[own[0]].bytes, high, [every[at] for at in own]))
+    return found
 
 
 def mean_ratio(cases: Iterable[Measured]) -> float:

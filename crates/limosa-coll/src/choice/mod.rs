@@ -2,8 +2,8 @@
 //!
 //! The built-in table is `builtin.table`, which says what its columns mean. `LIMOSA_COLL_TABLE` names a file of the
 //! same form whose rows take the place of those, and `LIMOSA_COLL_<operation>` forces one algorithm where it can serve.
-//! What `limosa tune` has found on this machine comes from the launcher, as rows too: for some numbers of ranks they take
-//! the place of those of the built-in table. What an algorithm is called, what it costs and where it can serve is in [`algorithms`].
+//! Rows that `limosa tune` has found on this machine come from the launcher: they precede those of the built-in table,
+//! which hold for all other numbers of ranks and bytes. [`algorithms`] has names, costs and conditions of algorithms.
 //!
 //! Contract
 //! - All ranks choose by the same table. Each tells the others of its job what its table is ([`prepare`]); who finds
@@ -218,7 +218,7 @@ impl Choices {
         }
         let fits = |row: &&Row| {
             row.takes(ranks)
-                && row.limit.bytes(0, 0) >= bytes
+                && (row.least_bytes..=row.limit.bytes(0, 0)).contains(&bytes)
                 && (commutes || !row.commuting)
                 && (over == Over::Hosts || !row.hosts)
         };
@@ -247,16 +247,19 @@ impl Choices {
         match self.forced[subject.0] {
             Forced::No => by_table,
             Forced::This(algorithm) if algorithm.way == Way::Shared => {
-                force(algorithm, most_put(subject, found), found, by_table).unwrap_or_else(|reason| {
-                    if found.speaks {
-                        say_once(subject, algorithm, reason);
+                match force(algorithm, most_put(subject, found), found, &by_table) {
+                    Ok(forced) => forced,
+                    Err(reason) => {
+                        if found.speaks {
+                            say_once(subject, algorithm, reason);
+                        }
+                        by_table
                     }
-                    by_table
-                })
+                }
             }
             // Only where members are on several hosts; those of one share memory as the table says.
             Forced::This(algorithm) if algorithm.composed => by_table,
-            Forced::This(_) | Forced::ByMessages => Resolved { put: 0, rounds: 0, shared: 0 },
+            Forced::This(_) | Forced::ByMessages => Resolved::new(Vec::new()),
         }
     }
 }
@@ -309,27 +312,87 @@ impl Forced {
 /// Stands for a number of bytes that ranks do not know alike.
 pub(super) const UNKNOWN_BYTES: usize = usize::MAX;
 
-/// How blocking operations of one kind go among members that share memory.
+/// How data of a blocking operation travel among members that share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SharedPath {
+    /// Through slots, or ring buffers.
+    Slots,
+    /// In rounds through buffers that all share.
+    Rounds,
+    /// From memory to memory.
+    Direct,
+    Messages,
+}
+
+impl SharedPath {
+    fn of(algorithm: &str) -> SharedPath {
+        match algorithm {
+            "slots" => SharedPath::Slots,
+            "rounds" => SharedPath::Rounds,
+            "messages" => SharedPath::Messages,
+            _ => SharedPath::Direct,
+        }
+    }
+}
+
+/// Paths of the blocking operations of one kind among members that share memory, by size.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Resolved {
-    /// Most bytes that a rank puts into shared memory at once.
-    pub(super) put: usize,
-    /// Most bytes that go in rounds beyond that; what is larger goes straight from memory to memory.
-    pub(super) rounds: usize,
-    /// Most bytes that go without messages.
-    pub(super) shared: usize,
+    /// Most bytes up to which all sizes go through slots: short messages need no other comparison.
+    put: usize,
+    /// Most bytes up to which all sizes go without messages.
+    shared: usize,
+    /// Last size of each range in ascending order, and its path; beyond the last range data go by messages.
+    ranges: Box<[(usize, SharedPath)]>,
 }
 
 impl Resolved {
+    fn new(mut ranges: Vec<(usize, SharedPath)>) -> Resolved {
+        ranges.dedup_by(|next, range| {
+            let is_same = next.1 == range.1;
+            range.0 = if is_same { next.0 } else { range.0 };
+            is_same
+        });
+        let end_while = |fits: fn(SharedPath) -> bool| {
+            ranges.iter().take_while(|(_, path)| fits(*path)).last().map_or(0, |(end, _)| *end)
+        };
+        let put = end_while(|path| path == SharedPath::Slots);
+        let shared = end_while(|path| path != SharedPath::Messages);
+        Resolved { put, shared, ranges: ranges.into() }
+    }
+
+    fn path(&self, bytes: usize) -> SharedPath {
+        self.ranges.iter().find(|(end, _)| bytes <= *end).map_or(SharedPath::Messages, |(_, path)| *path)
+    }
+
+    /// Whether a rank puts so many bytes into shared memory at once.
+    #[inline]
+    pub(super) fn puts(&self, bytes: usize) -> bool {
+        bytes <= self.put || self.path(bytes) == SharedPath::Slots
+    }
+
+    /// Whether so many bytes go in rounds.
+    pub(super) fn takes_rounds(&self, bytes: usize) -> bool {
+        self.path(bytes) == SharedPath::Rounds
+    }
+
+    /// Whether so many bytes go without messages.
+    #[inline]
+    pub(super) fn is_shared(&self, bytes: usize) -> bool {
+        bytes <= self.shared || self.path(bytes) != SharedPath::Messages
+    }
+
+    /// Whether any bytes go without messages.
+    pub(super) fn is_ever_shared(&self) -> bool {
+        self.shared > 0 || self.ranges.iter().any(|(_, path)| *path != SharedPath::Messages)
+    }
+
     /// The algorithm for so many bytes of this subject, which go without messages.
     pub(super) fn algorithm(&self, subject: impl Into<Subject>, bytes: usize) -> Option<&'static Algorithm> {
-        let is_this = |algorithm: &&Algorithm| match algorithm.name {
-            "slots" => bytes <= self.put,
-            "rounds" => bytes > self.put && bytes <= self.rounds,
-            "flags" => true,
-            _ => bytes > self.put.max(self.rounds),
-        };
-        algorithms::of(subject.into()).filter(|algorithm| algorithm.way == Way::Shared).find(is_this)
+        let path = if self.puts(bytes) { SharedPath::Slots } else { self.path(bytes) };
+        algorithms::of(subject.into())
+            .filter(|algorithm| algorithm.way == Way::Shared)
+            .find(|algorithm| algorithm.name == "flags" || SharedPath::of(algorithm.name) == path)
     }
 }
 
@@ -358,27 +421,32 @@ pub(super) fn resolve(found: Found) -> [Resolved; KINDS] {
     std::array::from_fn(|subject| choices().resolve(Subject(subject), found))
 }
 
-/// By the first row that fits. Each row brings the limits further: first slots, then rounds, then memory to memory.
-fn resolve_rows(rows: &[Row], most_put: usize, found: Found) -> Resolved {
-    let mut resolved = Resolved { put: 0, rounds: 0, shared: 0 };
-    for row in rows.iter().filter(|row| row.takes(found.ranks) && (found.direct || !row.direct)) {
-        let limit = row.limit.bytes(found.slot, found.ring);
-        let Resolved { put, rounds, shared } = resolved;
-        match row.algorithm {
-            "messages" => break,
-            "slots" if shared > put => {}
-            "slots" => resolved.put = put.max(limit.min(most_put)),
-            "rounds" if shared > put.max(rounds) => {}
-            "rounds" => resolved.rounds = rounds.max(limit),
-            _ => resolved.shared = shared.max(limit),
-        }
-        resolved.shared = resolved.shared.max(resolved.put).max(resolved.rounds);
+/// Takes the first row that fits for each size.
+fn resolve_rows<'r>(rows: impl Iterator<Item = &'r Row>, most_put: usize, found: Found) -> Resolved {
+    let ranges = |row: &Row| {
+        let (path, limit) = (SharedPath::of(row.algorithm), row.limit.bytes(found.slot, found.ring));
+        (row.least_bytes, if path == SharedPath::Slots { limit.min(most_put) } else { limit }, path)
+    };
+    let rows: Vec<_> = rows.filter(|row| found.direct || !row.direct).map(ranges).collect();
+    // The path changes only behind the end of a row, or where one begins.
+    let mut ends: Vec<_> = rows
+        .iter()
+        .flat_map(|(least, most, _)| [least.saturating_sub(1), *most])
+        .chain([found.most_shared()])
+        .collect();
+    ends.retain(|end| *end <= found.most_shared());
+    ends.sort_unstable();
+    ends.dedup();
+    let path =
+        |end: usize| rows.iter().find(|(least, most, _)| (*least..=*most).contains(&end)).map(|(_, _, path)| *path);
+    Resolved::new(ends.into_iter().map(|end| (end, path(end).unwrap_or(SharedPath::Messages))).collect())
+}
+
+impl Found {
+    /// Most bytes that can go without messages: where ranks do not know all lengths alike, only direct access can do it.
+    fn most_shared(&self) -> usize {
+        if self.direct { UNKNOWN_BYTES } else { UNKNOWN_BYTES - 1 }
     }
-    if !found.direct {
-        // Where ranks do not know all lengths alike, only direct access can do it.
-        resolved.shared = resolved.shared.min(UNKNOWN_BYTES - 1);
-    }
-    resolved
 }
 
 /// Most bytes that a rank can put into shared memory at once. What one rank combines for all others must fit a slot.
@@ -392,19 +460,22 @@ fn force(
     algorithm: &Algorithm,
     most_put: usize,
     found: Found,
-    by_table: Resolved,
+    by_table: &Resolved,
 ) -> std::result::Result<Resolved, &'static str> {
     if algorithm.direct && !found.direct {
         return Err("the ranks cannot read each other's memory");
     }
-    Ok(match algorithm.name {
+    let (most, path) = match SharedPath::of(algorithm.name) {
+        _ if algorithm.name == "flags" => return Ok(by_table.clone()),
         // What is larger goes as the table says.
-        "slots" => Resolved { put: most_put, ..by_table },
-        // What fits a slot is always put there.
-        "rounds" => Resolved { put: found.slot, rounds: usize::MAX, shared: by_table.shared },
-        "single_copy" | "pieces" => Resolved { put: found.slot, rounds: 0, shared: usize::MAX },
-        _ => by_table,
-    })
+        SharedPath::Slots => {
+            let beyond = by_table.ranges.iter().filter(|(end, _)| *end > most_put);
+            return Ok(Resolved::new([(most_put, SharedPath::Slots)].iter().chain(beyond).copied().collect()));
+        }
+        path => (found.most_shared(), path),
+    };
+    // What fits a slot is always put there.
+    Ok(Resolved::new(vec![(found.slot, SharedPath::Slots), (most, path)]))
 }
 
 /// Says, at one rank, that the rows of a tuning file make no sense.

@@ -7,8 +7,7 @@ use super::{SUBJECTS, Subject, WAYS, Way, algorithms};
 pub(super) struct Table {
     /// By subject and way; those of one subject and way in the order of the text.
     rows: Vec<Row>,
-    /// Those that `limosa tune` has found, in the same order: for numbers of ranks that they take they replace the rows
-    /// above.
+    /// Those that `limosa tune` has found, in the same order: they come before the rows above.
     tuned: Vec<Row>,
 }
 
@@ -22,6 +21,7 @@ pub(super) struct Row {
     way: u8,
     least_ranks: usize,
     most_ranks: usize,
+    pub(super) least_bytes: usize,
     pub(super) limit: Limit,
     pub(super) direct: bool,
     pub(super) commuting: bool,
@@ -47,6 +47,16 @@ impl Limit {
             Limit::Bytes(bytes) => bytes,
             Limit::Slot => slot,
             Limit::Ring(part) => slot.max(ring / part),
+        }
+    }
+
+    /// Whether this limit is no less than another one, whatever the memory has been set up to.
+    fn reaches(self, other: Limit) -> bool {
+        match (self, other) {
+            (Limit::Any, _) | (Limit::Slot | Limit::Ring(_), Limit::Slot) => true,
+            (Limit::Bytes(own), Limit::Bytes(other)) => own >= other,
+            (Limit::Ring(own), Limit::Ring(other)) => own <= other,
+            _ => false,
         }
     }
 }
@@ -80,10 +90,10 @@ impl Table {
         rows_of(&self.rows, subject, way)
     }
 
-    /// The rows for so many ranks on the shared way.
-    pub(super) fn shared_rows(&self, subject: Subject, ranks: usize) -> &[Row] {
+    /// The rows for so many ranks on the shared way, tuned ones first.
+    pub(super) fn shared_rows(&self, subject: Subject, ranks: usize) -> impl Iterator<Item = &Row> {
         let tuned = rows_of(&self.tuned, subject, Way::Shared);
-        if tuned.iter().any(|row| row.takes(ranks)) { tuned } else { self.rows(subject, Way::Shared) }
+        tuned.iter().chain(self.rows(subject, Way::Shared)).filter(move |row| row.takes(ranks))
     }
 
     /// Takes the rows that `limosa tune` has found, separated by semicolons: for single numbers of ranks, on the shared
@@ -158,26 +168,22 @@ fn rows_of(rows: &[Row], subject: Subject, way: Way) -> &[Row] {
     &rows[first..end]
 }
 
-/// Says which row on the shared way never takes effect: with growing lengths these go into slots, then in rounds, then
-/// from memory to memory, and then by messages, whatever the order of the rows.
+/// Says which row on the shared way never takes effect, because an earlier one fits all that it fits.
 fn check_order(rows: &[Row], subject: Subject) -> Result<(), String> {
-    let place = |row: &Row| match row.algorithm {
-        "slots" => 0,
-        "rounds" => 1,
-        "messages" => 3,
-        _ => 2,
-    };
     for (at, row) in rows.iter().enumerate() {
         let hides = |earlier: &&Row| {
-            place(earlier) > place(row)
+            // Slots take no more than fits them, whatever the limit.
+            earlier.algorithm != "slots"
                 && earlier.least_ranks <= row.least_ranks
                 && earlier.most_ranks >= row.most_ranks
+                && earlier.least_bytes <= row.least_bytes
+                && earlier.limit.reaches(row.limit)
                 && (row.direct || !earlier.direct)
         };
         if let Some(earlier) = rows[..at].iter().find(hides) {
             return Err(format!(
-                "the row of `{} shared` with {} has no effect, because one with {} comes before it: write slots \
-                 first, then rounds, then what goes from memory to memory, then messages",
+                "the row of `{} shared` with {} has no effect, because an earlier row with {} fits all its ranks and \
+                 bytes: put it first, or narrow the earlier row with a range such as 16K..64K",
                 subject.name(),
                 row.algorithm,
                 earlier.algorithm
@@ -199,7 +205,7 @@ fn row(line: &str) -> Result<Row, String> {
     let subject = index(&SUBJECTS, subject, "operation")?;
     let way = index(&WAYS, way, "way")?;
     let (least_ranks, most_ranks) = range(ranks)?;
-    let limit = self::limit(limit, way)?;
+    let (least_bytes, limit) = sizes(limit, way)?;
     let (mut direct, mut commuting, mut hosts) = (false, false, false);
     match condition {
         "-" => {}
@@ -234,7 +240,7 @@ fn row(line: &str) -> Result<Row, String> {
         return Err(format!("{name} needs the condition `hosts`"));
     }
     let (subject, way) = (subject as u8, way as u8);
-    Ok(Row { subject, way, least_ranks, most_ranks, limit, direct, commuting, hosts, algorithm: known })
+    Ok(Row { subject, way, least_ranks, most_ranks, least_bytes, limit, direct, commuting, hosts, algorithm: known })
 }
 
 /// Names that may stand in a row.
@@ -263,6 +269,20 @@ fn range(word: &str) -> Result<(usize, usize), String> {
     found.ok_or_else(|| format!("`{word}` is not a range of ranks; write a number, 3-8, 3- or *"))
 }
 
+/// The sizes of a row: a limit, or from..limit, both of which belong to them.
+fn sizes(word: &str, way: usize) -> Result<(usize, Limit), String> {
+    let Some((from, limit)) = word.split_once("..") else { return Ok((0, self::limit(word, way)?)) };
+    if way == Way::Background as usize {
+        return Err(format!("`{word}` has a lower bound, which rows of background cannot have; write `{limit}`"));
+    }
+    let limit = self::limit(limit, way)?;
+    let from = bytes(from).ok_or_else(|| format!("`{from}` is not a number of bytes; write one such as 16K"))?;
+    match limit {
+        Limit::Bytes(most) if most < from => Err(format!("`{word}` is not a range of bytes: it ends before it begins")),
+        _ => Ok((from, limit)),
+    }
+}
+
 fn limit(word: &str, way: usize) -> Result<Limit, String> {
     let in_memory = way == Way::Shared as usize;
     let part = word.strip_prefix("ring/").and_then(|part| part.parse::<usize>().ok()).filter(|part| *part > 0);
@@ -272,7 +292,7 @@ fn limit(word: &str, way: usize) -> Result<Limit, String> {
         (_, Some(part)) if in_memory => Ok(Limit::Ring(part)),
         _ => bytes(word).map(Limit::Bytes).ok_or_else(|| {
             let more = if in_memory { ", slot, ring/8" } else { "" };
-            format!("`{word}` is not a number of bytes; write one such as 4096, 64K or 1M, or *{more}")
+            format!("`{word}` is not a number of bytes; write one such as 4096, 64K or 1M, or *{more}, or from..to")
         }),
     }
 }

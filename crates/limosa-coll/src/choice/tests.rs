@@ -1,7 +1,9 @@
 //! Tests of the selection of algorithms: the built-in table, files that change it, and forced algorithms.
 
 use limosa_job::config::{Form, VARIABLES};
+use proptest::prelude::*;
 
+use super::SharedPath::{Direct, Messages, Rounds, Slots};
 use super::*;
 use crate::select;
 
@@ -22,6 +24,19 @@ fn subject(name: &str) -> Subject {
 fn found(ranks: usize, direct: bool) -> Found {
     Found { ranks, direct, slot: 8 << 10, ring: 1 << 20, speaks: false }
 }
+
+fn tuned(rows: &str) -> Choices {
+    let mut table = Table::builtin();
+    table.tune(rows).expect("good rows");
+    Choices { table, forced: [Forced::No; SUBJECTS.len()] }
+}
+
+/// The end and the path of each range, as [`Resolved`] has them.
+fn ranges(resolved: &Resolved) -> Vec<(usize, SharedPath)> {
+    resolved.ranges.to_vec()
+}
+
+const ALL: usize = usize::MAX;
 
 #[test]
 fn the_built_in_table_serves_everything() {
@@ -74,18 +89,18 @@ fn variables_take_the_names_of_all_algorithms_that_can_be_forced() {
 fn small_messages_are_put_into_shared_memory_and_large_ones_take_the_way_that_suits() {
     let choices = with("");
     let resolved = |name, ranks, direct| choices.resolve(subject(name), found(ranks, direct));
-    assert_eq!(resolved("bcast", 2, true), Resolved { put: 64 << 10, rounds: 0, shared: usize::MAX });
-    assert_eq!(resolved("bcast", 4, true), Resolved { put: 128 << 10, rounds: usize::MAX, shared: usize::MAX });
+    assert_eq!(ranges(&resolved("bcast", 2, true)), [(64 << 10, Slots), (ALL, Direct)]);
+    assert_eq!(ranges(&resolved("bcast", 4, true)), [(128 << 10, Slots), (ALL, Rounds)]);
     assert_eq!(resolved("allreduce", 4, true).put, 8 << 10);
     assert_eq!(resolved("reduce", 4, true).put, 256 << 10);
     // What two ranks have rows of their own for is not taken by those of more.
     for (name, put) in [("reduce", 64), ("gather", 64), ("scatter", 64), ("alltoall", 128), ("scan", 128)] {
         assert_eq!(resolved(name, 2, true).put, put << 10, "{name}");
     }
-    assert_eq!(resolved("alltoall", 4, true), Resolved { put: 512 << 10, rounds: 0, shared: usize::MAX });
-    assert_eq!(resolved("alltoall", 4, false), Resolved { put: 8 << 10, rounds: usize::MAX, shared: usize::MAX - 1 });
-    assert_eq!(resolved("bcast", 2, false), Resolved { put: 8 << 10, rounds: usize::MAX, shared: usize::MAX - 1 });
-    assert_eq!(resolved("gather", 4, false), Resolved { put: 8 << 10, rounds: 0, shared: 8 << 10 });
+    assert_eq!(ranges(&resolved("alltoall", 4, true)), [(512 << 10, Slots), (ALL, Direct)]);
+    assert_eq!(ranges(&resolved("alltoall", 4, false)), [(8 << 10, Slots), (ALL - 1, Rounds)]);
+    assert_eq!(ranges(&resolved("bcast", 2, false)), [(8 << 10, Slots), (ALL - 1, Rounds)]);
+    assert_eq!(ranges(&resolved("gather", 4, false)), [(8 << 10, Slots), (ALL - 1, Messages)]);
 }
 
 #[test]
@@ -98,8 +113,8 @@ fn a_file_changes_the_choice_and_leaves_the_rest() {
     assert_eq!((name(1024), name(1025)), ("binomial", "scatter_exchange"));
     assert_eq!(with("").by_messages(subject("bcast"), 8, 1025, true, Over::Part).name, "binomial");
     assert_eq!(
-        choices.resolve(subject("reduce"), found(8, true)),
-        Resolved { put: 4 << 10, rounds: 1 << 20, shared: 1 << 20 }
+        ranges(&choices.resolve(subject("reduce"), found(8, true))),
+        [(4 << 10, Slots), (1 << 20, Rounds), (ALL, Messages)]
     );
     assert_eq!(choices.resolve(subject("scan"), found(8, true)), with("").resolve(subject("scan"), found(8, true)));
     let forced = [("bcast", "binomial".to_owned())];
@@ -126,23 +141,17 @@ fn rows_are_taken_in_order() {
 #[test]
 fn a_forced_algorithm_serves_where_it_can() {
     let rounds = forcing("bcast", "rounds");
-    assert_eq!(
-        rounds.resolve(subject("bcast"), found(2, true)),
-        Resolved { put: 8 << 10, rounds: usize::MAX, shared: usize::MAX }
-    );
+    assert_eq!(ranges(&rounds.resolve(subject("bcast"), found(2, true))), [(8 << 10, Slots), (ALL, Rounds)]);
     assert_eq!(rounds.resolve(subject("reduce"), found(2, true)), with("").resolve(subject("reduce"), found(2, true)));
     let tree = forcing("bcast", "binomial");
     assert_eq!(tree.by_messages(subject("bcast"), 8, 1 << 30, true, Over::Part).name, "binomial");
-    assert_eq!(tree.resolve(subject("bcast"), found(2, true)).shared, 0);
+    assert!(!tree.resolve(subject("bcast"), found(2, true)).is_ever_shared());
     assert_eq!(tree.in_background(subject("bcast"), 2), None);
     let slots =
         |operation: &str, ranks| forcing(operation, "slots").resolve(subject(operation), found(ranks, true)).put;
     assert_eq!((slots("reduce", 3), slots("allreduce", 2), slots("allreduce", 3)), (1 << 20, 1 << 20, 8 << 10));
     let pieces = forcing("scan", "pieces");
-    assert_eq!(
-        pieces.resolve(subject("exscan"), found(4, true)),
-        Resolved { put: 8 << 10, rounds: 0, shared: usize::MAX }
-    );
+    assert_eq!(ranges(&pieces.resolve(subject("exscan"), found(4, true))), [(8 << 10, Slots), (ALL, Direct)]);
     assert_eq!(
         pieces.resolve(subject("scan"), found(4, false)),
         with("").resolve(subject("scan"), found(4, false)),
@@ -201,6 +210,16 @@ fn a_bad_file_is_told_by_line() {
     assert!(told("bcast messages 4-2 * - binomial").starts_with("line 1: `4-2` is not a range of ranks"));
     assert!(told("bcast messages * 64k - binomial").starts_with("line 1: `64k` is not a number of bytes"));
     assert!(told("bcast messages * slot - binomial").starts_with("line 1: `slot` is not a number of bytes"));
+    assert!(told("bcast shared * 1K.. - rounds").starts_with("line 1: `` is not a number of bytes"));
+    assert!(told("bcast shared * slot..1M - rounds").starts_with("line 1: `slot` is not a number of bytes"));
+    assert_eq!(
+        told("bcast shared * 64K..16K - rounds"),
+        "line 1: `64K..16K` is not a range of bytes: it ends before it begins"
+    );
+    assert_eq!(
+        told("bcast background * 16K..64K - mailbox"),
+        "line 1: `16K..64K` has a lower bound, which rows of background cannot have; write `64K`"
+    );
     assert!(told("bcast messages * * direct binomial").starts_with("line 1: `direct` is not a condition of messages"));
     assert_eq!(
         told("bcast messages * * - bruck"),
@@ -250,14 +269,17 @@ fn a_row_that_never_takes_effect_is_refused() {
     };
     for (rows, ignored) in [
         ("bcast shared * * - rounds\nbcast shared * slot - slots", "slots"),
-        ("bcast shared * 64K direct single_copy\nbcast shared 2 * direct rounds", "rounds"),
-        ("reduce shared 2-8 4K - messages\nreduce shared 4 1M direct pieces", "pieces"),
+        ("bcast shared * 64K direct single_copy\nbcast shared 2 4K..64K direct rounds", "rounds"),
+        ("reduce shared 2-8 * - messages\nreduce shared 4 1M direct pieces", "pieces"),
+        ("reduce shared * ring/4 - rounds\nreduce shared * ring/8 direct pieces", "pieces"),
     ] {
         let wrong = told(rows).expect_err(rows);
         assert!(wrong.contains(&format!("with {ignored} has no effect")), "{wrong}");
     }
     for rows in [
         "bcast shared * slot - slots\nbcast shared * 1M - rounds\nbcast shared * * direct single_copy",
+        "bcast shared * 64K direct single_copy\nbcast shared 2 * direct rounds",
+        "reduce shared 4 16K..* - rounds\nreduce shared 4 16K direct pieces",
         // The second one is for ranks that cannot read each other's memory, or for other numbers of ranks.
         "bcast shared * * direct single_copy\nbcast shared * * - rounds",
         "bcast shared 2 * - rounds\nbcast shared 3- slot - slots",
@@ -267,24 +289,85 @@ fn a_row_that_never_takes_effect_is_refused() {
 }
 
 #[test]
-fn tuned_rows_count_for_their_numbers_of_ranks_only() {
-    let mut table = Table::builtin();
-    table
-        .tune("bcast shared 4 slot - slots;bcast shared 4 64K - rounds;bcast shared 4 * direct single_copy")
-        .expect("ok");
-    let tuned = Choices { table, forced: [Forced::No; SUBJECTS.len()] };
+fn tuned_rows_count_for_their_numbers_of_ranks_and_bytes_only() {
+    let choices = tuned("bcast shared 4 1K..32K direct single_copy;bcast shared 4 256K..512K - messages");
+    let bcast = |choices: &Choices, ranks| choices.resolve(subject("bcast"), found(ranks, true));
+    assert_eq!(
+        ranges(&bcast(&choices, 4)),
+        [
+            ((1 << 10) - 1, Slots),
+            (32 << 10, Direct),
+            (128 << 10, Slots),
+            ((256 << 10) - 1, Rounds),
+            (512 << 10, Messages),
+            (ALL, Rounds)
+        ]
+    );
+    let (now, algorithm) = (bcast(&choices, 4), |bytes| bcast(&choices, 4).algorithm(Kind::Bcast, bytes).unwrap().name);
+    assert_eq!([100, 2000, 100_000, 200_000].map(algorithm), ["slots", "single_copy", "slots", "rounds"]);
+    assert_eq!([1000, 2000, 40_000, 200_000].map(|bytes| now.puts(bytes)), [true, false, true, false]);
+    assert_eq!([1000, 200_000, 300_000, 600_000].map(|bytes| now.is_shared(bytes)), [true, true, false, true]);
     let builtin = with("");
-    let bcast = |choices: &Choices, ranks, bytes| {
-        choices.resolve(subject("bcast"), found(ranks, true)).algorithm(Kind::Bcast, bytes).expect("shared").name
-    };
-    assert_eq!([100, 30_000, 100_000].map(|bytes| bcast(&tuned, 4, bytes)), ["slots", "rounds", "single_copy"]);
     for ranks in [2, 3, 5] {
-        assert_eq!(
-            tuned.resolve(subject("bcast"), found(ranks, true)),
-            builtin.resolve(subject("bcast"), found(ranks, true))
-        );
+        assert_eq!(bcast(&choices, ranks), bcast(&builtin, ranks));
     }
-    assert_eq!(tuned.resolve(subject("gather"), found(4, true)), builtin.resolve(subject("gather"), found(4, true)));
+    assert_eq!(choices.resolve(subject("gather"), found(4, true)), builtin.resolve(subject("gather"), found(4, true)));
+    // Without direct access the built-in rows hold there, too.
+    let paths = ranges(&choices.resolve(subject("bcast"), found(4, false)));
+    assert_eq!(paths[..2], [(8 << 10, Slots), ((256 << 10) - 1, Rounds)]);
+}
+
+#[test]
+fn a_row_may_begin_at_a_size() {
+    let choices = with("bcast messages 2-8 1K..64K - linear\nbcast messages * * - binomial");
+    let name = |ranks, bytes| choices.by_messages(subject("bcast"), ranks, bytes, true, Over::Part).name;
+    assert_eq!([1023, 1024, 65536, 65537].map(|bytes| name(4, bytes)), ["binomial", "linear", "linear", "binomial"]);
+    assert_eq!(name(9, 2000), "binomial");
+    let choices = with("bcast shared * 4K..ring/4 direct slots\nbcast shared * * - rounds");
+    assert_eq!(
+        ranges(&choices.resolve(subject("bcast"), found(3, true))),
+        [(4095, Rounds), (256 << 10, Slots), (ALL, Rounds)]
+    );
+}
+
+proptest! {
+    /// Each size goes as the first row says that fits it, and beside tuned rows as the built-in table says.
+    #[test]
+    fn the_first_row_that_fits_decides(
+        rows in prop::collection::vec((0..40_usize, prop::option::of(1..40_usize), 0..3_usize), 0..6),
+        sizes in prop::collection::vec(0..5000_usize, 40),
+    ) {
+        let words = ["direct single_copy", "- rounds", "- messages"];
+        let text: Vec<_> = rows.iter().map(|(from, more, word)| {
+            let end = more.map_or("*".to_owned(), |more| (100 * (from + more)).to_string());
+            format!("bcast shared 4 {}..{end} {}", 100 * from, words[*word])
+        }).collect();
+        let mut table = Table::builtin();
+        // Rows without any effect are refused.
+        prop_assume!(table.tune(&text.join(";")).is_ok());
+        let choices = Choices { table, forced: [Forced::No; SUBJECTS.len()] };
+        let builtin = with("").resolve(subject("bcast"), found(4, true));
+        let now = choices.resolve(subject("bcast"), found(4, true));
+        for size in sizes.into_iter().filter(|size| *size > 0) {
+            let fits = |&&(from, more, _): &&(usize, Option<usize>, usize)| {
+                100 * from <= size && more.is_none_or(|more| size <= 100 * (from + more))
+            };
+            let path = rows.iter().find(fits).map_or(builtin.path(size), |row| [Direct, Rounds, Messages][row.2]);
+            prop_assert_eq!(now.path(size), path);
+            prop_assert_eq!(now.puts(size), path == Slots);
+            prop_assert_eq!(now.takes_rounds(size), path == Rounds);
+            prop_assert_eq!(now.is_shared(size), path != Messages);
+        }
+    }
+
+    /// No text makes the reader fail otherwise than with a message.
+    #[test]
+    fn any_text_is_read_or_refused(text in "([a-z_]{1,9}|bcast|shared|messages|background| |\\*|[0-9]{1,21}|[KMG]|\\.\\.|-|slot|ring/|direct|rounds|\n|;|#){0,14}") {
+        if let Err(told) = Table::parse(&text) {
+            prop_assert!(told.starts_with("line "), "{}", told);
+        }
+        let _ = Table::builtin().tune(&text);
+    }
 }
 
 #[test]
@@ -298,6 +381,6 @@ fn tuned_rows_that_make_no_sense_are_refused() {
         let mut table = Table::builtin();
         let told = table.tune(text).expect_err(text);
         assert!(told.contains(wrong), "{told}");
-        assert!(table.shared_rows(subject("bcast"), 4).iter().all(|row| row.takes(2) || row.takes(3) || row.takes(1)));
+        assert!(table.shared_rows(subject("bcast"), 4).all(|row| row.takes(5)));
     }
 }

@@ -115,10 +115,10 @@ impl<'a> SharedCall<'a> {
             .wrapping_add((self.number() % HALVES) as usize * (round_buffers.part_bytes() / HALVES as usize))
     }
 
-    /// Most bytes that a rank puts in the slots in this operation.
+    /// Whether a rank puts so many bytes in the slots at once in this operation.
     #[inline]
-    pub(super) fn most_put(&self) -> usize {
-        select::most_put(self.group, self.kind)
+    pub(super) fn puts(&self, bytes: usize) -> bool {
+        select::folds(self.group, self.kind, bytes)
     }
 
     /// This rank's slot, with room made in it.

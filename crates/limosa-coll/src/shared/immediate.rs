@@ -150,7 +150,7 @@ pub(crate) fn barrier(call: &SharedCall<'_>) -> Result<()> {
 /// All ranks get what the root has.
 #[inline]
 pub(crate) fn bcast(call: &SharedCall<'_>, buffer: &Buffer, root: usize) -> Result<()> {
-    if buffer.bytes() > call.most_put() {
+    if !call.puts(buffer.bytes()) {
         return rooted::bcast_long(call, &buffer.region(), root);
     }
     one_step::bcast(Immediate::new(call), buffer, root)
@@ -179,8 +179,7 @@ pub(crate) fn gather(
 /// All ranks get the contributions of all. `send` is `None` for one that is in its place already.
 pub(crate) fn allgather(call: &SharedCall<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<()> {
     let most = receive.most_bytes(call.size());
-    if most > call.most_put()
-        && select::in_rounds(call.group, call.kind, most)
+    if select::in_rounds(call.group, call.kind, most)
         && let Some(rounds) = Rounds::begin(call, most, None)?
     {
         return rounds::allgather(&rounds, send, receive);

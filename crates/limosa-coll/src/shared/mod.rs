@@ -270,7 +270,7 @@ impl SharedGroup {
     /// Whether so many bytes are moved without messages in this operation.
     #[inline]
     pub(super) fn can_move(&self, kind: Kind, bytes: usize) -> bool {
-        bytes <= self.choice(kind).shared
+        self.choice(kind).is_shared(bytes)
     }
 
     /// Counts an operation on so many bytes that is moved so.

@@ -67,12 +67,12 @@ struct Contributed {
 impl SharedGroup {
     /// Whether an exchange with neighbours is done here.
     pub(crate) fn can_exchange(&self, kind: Kind) -> bool {
-        self.choice(kind).shared > 0
+        self.choice(kind).is_ever_shared()
     }
 
     /// Whether others can read so long a block in this rank's memory, and that is worthwhile.
     fn can_offer(&self, kind: Kind, len: usize) -> bool {
-        self.pull && len <= self.choice(kind).shared
+        self.pull && self.choice(kind).is_shared(len)
     }
 }
 
@@ -125,7 +125,7 @@ impl Exchange<'_> {
 
     fn contribute_whole(&self, call: &SharedCall<'_>, buffer: &Buffer) -> Result<Contributed> {
         let len = buffer.bytes();
-        if len > call.most_put() && !call.group.can_offer(call.kind, len) {
+        if !call.puts(len) && !call.group.can_offer(call.kind, len) {
             return self.announce(call, len);
         }
         let kept = call.contribute(&buffer.region(), false)?.into_iter().collect();
@@ -149,7 +149,7 @@ impl Exchange<'_> {
                 read(&blocks.region(block), &mut place[block * each..][..each]);
             }),
         };
-        if whole.len() <= call.most_put() && call.lay_out(whole.len(), whole.len(), fill)? {
+        if call.puts(whole.len()) && call.lay_out(whole.len(), whole.len(), fill)? {
             return Ok(Contributed::default());
         }
         if !call.group.can_offer(call.kind, each) {
@@ -173,7 +173,7 @@ impl Exchange<'_> {
         }
         let lens = self.destinations(me).map(|(block, _)| aligned(blocks.bytes(block)));
         let wanted = lens.fold(lines, usize::saturating_add);
-        let fitting = if wanted <= call.most_put().saturating_add(lines) { call.own_area(wanted)? } else { None };
+        let fitting = if call.puts(wanted - lines) { call.own_area(wanted)? } else { None };
         let area = match fitting {
             Some(area) => area,
             None => call.own_slot()?,

@@ -71,7 +71,7 @@ impl SharedCall<'_> {
     #[inline]
     pub(super) fn contribute(&self, region: &Region, copy: bool) -> Result<Option<Flat>> {
         let len = region.len();
-        if len <= self.most_put() && self.lay_out(len, len, |place| read(region, place))? {
+        if self.puts(len) && self.lay_out(len, len, |place| read(region, place))? {
             return Ok(None);
         }
         let flat = if copy { Flat::copied(region)? } else { Flat::packed(region)? };
@@ -168,7 +168,7 @@ impl SharedCall<'_> {
         let table = (size * LINE).next_multiple_of(ALIGNED);
         let aligned = |rank: usize| parts.bytes(rank).checked_next_multiple_of(ALIGNED).unwrap_or(usize::MAX);
         let wanted = (0..size).filter(|rank| *rank != me).map(aligned).fold(table, usize::saturating_add);
-        let fitting = if wanted <= self.most_put().saturating_add(table) { self.own_area(wanted)? } else { None };
+        let fitting = if self.puts(wanted - table) { self.own_area(wanted)? } else { None };
         let area = match fitting {
             Some(area) => area,
             None => self.own_slot()?,

@@ -113,7 +113,7 @@ pub(super) fn take_part(shared_call: &SharedCall<'_>, root: usize, region: &Regi
 /// Contributes what only the root takes.
 pub(super) fn contribute_to(shared_call: &SharedCall<'_>, region: &Region, root: usize) -> Result<()> {
     let Some(flat) = shared_call.contribute(region, false)? else { return Ok(()) };
-    if region.len() <= shared_call.most_put() {
+    if shared_call.puts(region.len()) {
         // There was no memory to put it in: the root fetches it.
         return shared_call.finish_together();
     }
@@ -136,7 +136,7 @@ pub(super) fn contribute_to(shared_call: &SharedCall<'_>, region: &Region, root:
 /// The root takes what all ranks have contributed to it, and brings its own bytes to their place.
 pub(super) fn take_each(shared_call: &SharedCall<'_>, own: Option<Region>, receive: &Blocks) -> Result<()> {
     let (me, size) = (shared_call.me(), shared_call.size());
-    let is_large = |rank: usize| rank != me && receive.bytes(rank) > shared_call.most_put();
+    let is_large = |rank: usize| rank != me && !shared_call.puts(receive.bytes(rank));
     let mut rooms: Vec<Option<Flat>> = Vec::new();
     let offers = (0..size).any(is_large);
     if offers {
@@ -157,7 +157,7 @@ pub(super) fn take_each(shared_call: &SharedCall<'_>, own: Option<Region>, recei
     for rank in (1..size).map(|distance| shared_call.after(distance)) {
         shared_call.wait_for(rank)?;
         let Some(posted) = trouble.note(shared_call.posted(rank)) else { continue };
-        is_waited_for |= matches!(posted.place, Location::There { .. }) && posted.len > shared_call.most_put();
+        is_waited_for |= matches!(posted.place, Location::There { .. }) && !shared_call.puts(posted.len);
         let Some(posted) = trouble.note(posted.check(rank, receive.bytes(rank))) else { continue };
         match (posted.place, rooms.get(rank).and_then(Option::as_ref)) {
             (Location::There { address }, Some(room)) => {

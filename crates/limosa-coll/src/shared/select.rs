@@ -55,7 +55,7 @@ pub(super) fn meets_in_the_middle(group: &SharedGroup) -> bool {
 
 /// Whether so many bytes of an operation, which are not put in the slots, go through the round buffers.
 pub(super) fn in_rounds(group: &SharedGroup, kind: Kind, bytes: usize) -> bool {
-    bytes <= group.choice(kind).rounds
+    group.choice(kind).takes_rounds(bytes)
 }
 
 /// Bytes of a ring buffer on a communicator of so many ranks. With two ranks ring buffers are larger than second-level
@@ -68,16 +68,10 @@ pub(super) fn ring_bytes(ranks: usize) -> usize {
 /// Most ring buffers of a process at a time.
 pub(super) const MOST_RINGS: usize = 8;
 
-/// Most bytes that a rank puts in the slots at once: what fits a slot, or a part of its ring buffer.
-#[inline]
-pub(super) fn most_put(group: &SharedGroup, kind: Kind) -> usize {
-    group.choice(kind).put
-}
-
-/// Whether operands of so many bytes are put in the slots, where who needs a result combines them.
+/// Whether a rank puts so many bytes at once in its slot or ring buffer, where readers take or combine them.
 #[inline]
 pub(super) fn folds(group: &SharedGroup, kind: Kind, bytes: usize) -> bool {
-    bytes <= most_put(group, kind)
+    group.choice(kind).puts(bytes)
 }
 
 #[cfg(test)]
