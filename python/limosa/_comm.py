@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
@@ -80,6 +81,39 @@ class Comm(Messages, metaclass=Hinting):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a communicator belongs to its process and cannot be pickled or sent")
+
+    @property
+    def local_rank(self) -> int:
+        """The number of this rank among those on its host, from 0: for the choice of a device, or a folder.
+
+        With another library than Limosa, all ranks must read this or `local_size` together the first time.
+
+        Examples
+        --------
+        >>> import limosa
+        >>> limosa.world.local_rank, limosa.world.local_size
+        (0, 1)
+
+        """
+        return self._local[0]
+
+    @property
+    def local_size(self) -> int:
+        """The number of ranks on the host of this rank; see `local_rank`."""
+        return self._local[1]
+
+    @functools.cached_property
+    def _local(self) -> tuple[int, int]:
+        info = self._envelopes.Get_info()
+        found = info.Get("limosa_local")
+        info.Free()
+        if found is None:  # another library
+            here = self._envelopes.Split_type(MPI.COMM_TYPE_SHARED)
+            place = here.rank, here.size
+            here.Free()
+            return place
+        rank, size = map(int, found.split(":"))
+        return rank, size
 
     @overload
     def split(self, color: int, key: int = ...) -> Comm: ...

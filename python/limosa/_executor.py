@@ -7,16 +7,22 @@ has answered. That thread is in MPI only while an answer is due. A job of one ra
 With ``spawn=True`` the ranks are processes that the root starts (`limosa.spawn`), and a communicator of it and them.
 
 State of a rank other than the root: idle (in `_Pool.idle`), or busy with one call (in `_Pool.busy`).
+
+On Limosa, the death of a rank that makes calls does not end the job: the rank says so by a hint (`_expendable`). The
+root's receiving thread learns of it by an error, and breaks the pool.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import functools
 import itertools
 import os
 import pickle
+import signal
 import threading
+import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -43,6 +49,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Self = TypeVar("Self", bound="Executor")
+
+#: What the root sends instead of a call when a rank has died: there are no more calls.
+_BROKEN = "broken"
+#: Seconds within which the launcher says how a process has ended.
+_LAUNCHER_TIME = 2.0
 
 _Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
@@ -117,7 +128,8 @@ class Executor(concurrent.futures.Executor):
         workers = min(comm.size - 1, max_workers or comm.size)
         self._pool = _Pool(comm, workers) if self.is_root else None
         if 0 < comm.rank <= workers:
-            _serve(comm)
+            with _expendable(comm.mpi):
+                _serve(comm)
 
     def _start(self, max_workers: int | None) -> None:
         """Start processes that make the calls."""
@@ -231,8 +243,11 @@ class Executor(concurrent.futures.Executor):
         if self._pool is not None:
             self._pool.shut_down(wait, cancel_futures)
         if self._workers is not None and wait:
-            self._comm.free()
-            self._workers.disconnect()
+            if self._pool is not None and self._pool.is_broken:
+                self._workers.abandon()
+            else:
+                self._comm.free()
+                self._workers.disconnect()
             self._workers = None
 
     def __exit__(
@@ -274,6 +289,10 @@ class _Pool:
         target = self._receive if workers else self._work
         self._thread = threading.Thread(target=target, name="limosa-executor", daemon=True)
         self._thread.start()
+
+    @property
+    def is_broken(self) -> bool:
+        return self._broken is not None
 
     def submit(self, future: Future[Any], call: _Call) -> None:
         with self._changed:
@@ -327,7 +346,11 @@ class _Pool:
             try:
                 answer, source = comm._pull_from()
             except MPI.Exception as error:
-                self._give_up(errors.from_mpi(error, call="submit", rank=comm.rank))
+                has_died = error.Get_error_class() == MPI.ERR_PROC_ABORTED
+                cause = errors.from_mpi(error, call="submit", rank=comm.rank)
+                busy = self._give_up(cause, _deaths(comm.mpi) if has_died else "")
+                if has_died:
+                    self._dismiss(busy)
                 return
             with self._changed:
                 future = self._busy.pop(source)
@@ -335,16 +358,28 @@ class _Pool:
                 self._hand_out()
             _conclude(future, answer, source)
 
-    def _give_up(self, cause: errors.Error) -> None:
-        """Tell all who wait that there will be no answer."""
-        error = BrokenExecutor(f"a rank of the pool cannot be reached any more: {cause}")
+    def _give_up(self, cause: errors.Error, deaths: str) -> list[int]:
+        """Tell all who wait that there will be no answer; gives the ranks that had calls to make."""
+        error = BrokenExecutor(deaths or f"a rank of the pool cannot be reached any more: {cause}")
         error.__cause__ = cause
         with self._changed:
             self._broken = error
+            busy = list(self._busy)
             for future in [*self._busy.values(), *(future for future, _ in self._waiting)]:
                 if not future.done():
                     future.set_exception(error)
             self._waiting.clear()
+            self._busy.clear()
+        return busy
+
+    def _dismiss(self, busy: list[int]) -> None:
+        """Let the ranks go that are left, when their calls end."""
+        for rank in busy:
+            with contextlib.suppress(Exception):  # it has died, or its answer cannot be unpickled
+                self._comm._pull(rank)
+        for rank in [*busy, *self._idle]:
+            with contextlib.suppress(MPI.Exception):  # it has died
+                self._comm._push(_BROKEN, rank)
 
     def _work(self) -> None:
         """Make the calls here: there is no other rank."""
@@ -358,6 +393,45 @@ class _Pool:
                     continue
             future, call = found
             _conclude(future, _made(call), self._comm.rank)
+
+
+def _deaths(comm: MPI.Comm) -> str:
+    """Give which ranks have died and how, in a sentence; nothing where the library does not tell."""
+    until = time.monotonic() + _LAUNCHER_TIME
+    while True:
+        info = comm.Get_info()
+        found = info.Get("limosa_deaths")
+        info.Free()
+        if found or time.monotonic() > until:
+            break
+        time.sleep(0.01)  # the launcher hears of the end of a process a little later
+    return "; ".join(_death(*map(int, each.split(":"))) for each in (found or "").split(",") if each)
+
+
+def _death(rank: int, status: int) -> str:
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        return f"rank {rank} of the pool exited with code {code} within a call"
+    name = next((f" ({each.name})" for each in signal.Signals if each == -code), "")
+    return f"rank {rank} of the pool was killed by signal {-code}{name} within a call"
+
+
+@contextlib.contextmanager
+def _expendable(comm: MPI.Comm) -> Iterator[None]:
+    """Let the job go on if this process dies within the block; Limosa's launcher does."""
+    _hint(comm, "true")
+    try:
+        yield
+    finally:
+        _hint(comm, "false")
+
+
+def _hint(comm: MPI.Comm, is_expendable: str) -> None:
+    if MPI.Get_library_version().startswith("Limosa"):
+        info = MPI.Info.Create()
+        info.Set("limosa_expendable", is_expendable)
+        comm.Set_info(info)
+        info.Free()
 
 
 def _conclude(future: Future[Any], answer: _Answer, source: int) -> None:
@@ -391,12 +465,17 @@ def _serve_parent() -> None:
     import limosa
 
     assert limosa.parent is not None
-    with limosa.parent.merge() as comm:
-        _serve(comm)
+    comm = limosa.parent.merge()
+    with _expendable(comm.mpi):
+        is_whole = _serve(comm)
+    if is_whole:
+        comm.free()
+    else:
+        limosa.parent.abandon()
 
 
-def _serve(comm: Comm) -> None:
-    """Make the calls that the root sends; this is another rank."""
+def _serve(comm: Comm) -> bool:
+    """Make the calls that the root sends; this is another rank. Gives whether no rank of the pool has died."""
     while True:
         try:
             call = comm._pull(0)
@@ -405,8 +484,8 @@ def _serve(comm: Comm) -> None:
         except Exception as error:  # it cannot be unpickled
             answer = _Answer(error=error, trace=traceback.format_exc())
         else:
-            if call is None:
-                return
+            if call is None or call == _BROKEN:
+                return call is None
             answer = _made(call)
         if answer.error is not None:
             answer = _sendable(answer)

@@ -35,7 +35,7 @@ from limosa._packet import (
     opened,
     packed_number,
 )
-from limosa._receive import Handle, Kept, Post, Receive, Shelf
+from limosa._receive import Handle, Post, Receive, UnexpectedMessage, UnexpectedQueue
 from limosa._request import Later, Request, Steps
 from limosa._transfer import ANY, FIRST_BYTES, INLINE_BYTES, MISSING, Any_, inboxes
 
@@ -93,7 +93,7 @@ class Messages(Nonblocking):
         self._numbers = self._encoder.numbers
         self._heads, self._heads_apart = self._encoder.heads, self._encoder.heads_apart
         self._Recv_status = self._envelopes.Recv
-        self._shelf = Shelf(self._channel.divert)
+        self._unexpected = UnexpectedQueue(self._channel.divert)
         self._use(self._channel)
 
     def _use(self, channel: Any) -> None:
@@ -245,10 +245,10 @@ class Messages(Nonblocking):
         """Receive a value, whose first message may be in the inbox of the channel."""
         if source is None:
             return out
-        if not here and not self._shelf.is_empty:
-            kept = self._shelf.find(*self._where(source, tag, "recv"), take=True)
-            if kept is not None:
-                return self._from_shelf(kept, source, tag, out, status)
+        if not here and not self._unexpected.is_empty:
+            unexpected = self._unexpected.find(*self._where(source, tag, "recv"), take=True)
+            if unexpected is not None:
+                return self._from_unexpected(unexpected, source, tag, out, status)
         if out is None and status is None and (value := self._from_channel(source, tag, here)) is not NOTHING:
             return value
         return self._general_recv(source, tag, out, status)
@@ -311,18 +311,20 @@ class Messages(Nonblocking):
             self._explain(error, "recv", source=source, tag=tag)
         return value if target is None else out
 
-    def _from_shelf(self, kept: Kept, source: Any, tag: Any, out: Any, status: Status | None) -> Any:
+    def _from_unexpected(
+        self, unexpected: UnexpectedMessage, source: Any, tag: Any, out: Any, status: Status | None
+    ) -> Any:
         """Receive a value that an abandoned receive has left."""
         try:
-            value = kept.value(None if out is None else self._target(out, "recv"), out)
+            value = unexpected.value(None if out is None else self._target(out, "recv"), out)
         except errors.Error as error:
             self._explain(error, "recv", source=source, tag=tag)
         except BaseException:
-            if not kept.request.done:
-                self._shelf.keep(kept)
+            if not unexpected.request.done:
+                self._unexpected.keep(unexpected)
             raise
         if status is not None:
-            status.source, status.tag = kept.source, kept.tag
+            status.source, status.tag = unexpected.source, unexpected.tag
         return value
 
     def _from_channel(self, source: Any, tag: Any, here: bool) -> Any:
@@ -411,7 +413,7 @@ class Messages(Nonblocking):
         if to is None:
             return self.recv(source, recvtag, out=out, status=status)
         target = self._target(out, "sendrecv") if out is not None else None
-        if self._shelf.find(*self._where(source, recvtag, "sendrecv"), take=False) is not None:
+        if self._unexpected.find(*self._where(source, recvtag, "sendrecv"), take=False) is not None:
             sent = self.isend(x, to, tag)
             value = self.recv(source, recvtag, out=out, status=status)
             sent.wait()
@@ -558,8 +560,8 @@ class Messages(Nonblocking):
             refuse("probe", wrong)
         found = MPI.Status()
         where = self._where(source, tag, "probe")
-        if (kept := self._shelf.find(*where, take=False)) is not None:
-            return Status(kept.source, kept.tag)
+        if (unexpected := self._unexpected.find(*where, take=False)) is not None:
+            return Status(unexpected.source, unexpected.tag)
         try:
             self._envelopes.Probe(*where, found)
         except (_MPIException, TypeError, OverflowError) as error:
@@ -594,8 +596,8 @@ class Messages(Nonblocking):
             refuse("iprobe", wrong)
         found = MPI.Status()
         where = self._where(source, tag, "iprobe")
-        if (kept := self._shelf.find(*where, take=False)) is not None:
-            return Status(kept.source, kept.tag)
+        if (unexpected := self._unexpected.find(*where, take=False)) is not None:
+            return Status(unexpected.source, unexpected.tag)
         try:
             there = self._envelopes.Iprobe(*where, found)
         except (_MPIException, TypeError, OverflowError) as error:
@@ -630,12 +632,12 @@ class Messages(Nonblocking):
 
     def _arriving(self, post: Post, target: Array | None, out: Any) -> Steps:
         """The steps of a receive: of a message that an abandoned one has left, else of one that is still to come."""
-        post.kept = kept = self._shelf.find(*post.where, take=True)
-        if kept is not None:
+        post.unexpected = unexpected = self._unexpected.find(*post.where, take=True)
+        if unexpected is not None:
             yield None
-            while not kept.request._look():
+            while not unexpected.request._look():
                 yield None
-            return Later(lambda: kept.value(target, out))
+            return Later(lambda: unexpected.value(target, out))
         post.inbox = inbox = inboxes.pop() if inboxes else Inbox(FIRST_BYTES)
         yield [self._envelopes.Irecv(inbox.raw, *post.where)]
         post.matched(post.status)

@@ -2,12 +2,12 @@
 
 A receive is *abandoned* when the program does not wait for it any more: a coroutine that awaits it is cancelled, a
 signal ends `wait`, or the program drops the request. It is then withdrawn. A message that had matched it already is
-*kept* by the communicator, for the oldest request that is under way and fits, or else for the next receive. Every call
-that receives looks there first; the compiled `recv` leaves this to Python while there is something to be looked at
-(`divert`).
+*unexpected*: the communicator has it for the oldest request that is under way and fits, or else for the next receive.
+Every call that receives looks there first; the compiled `recv` leaves this to Python while there is something to be
+looked at (`divert`).
 
-Kept messages are sorted by the numbers of the receives that they had matched. Among messages with the same source and
-tag that is the order in which they were sent: a receive that is posted earlier matches earlier.
+Unexpected messages are sorted by the numbers of the receives that they had matched. Among messages with the same source
+and tag that is the order in which they were sent: a receive that is posted earlier matches earlier.
 
 An abandoned request can be waited for again: this posts the receive anew.
 """
@@ -51,7 +51,7 @@ class Post:
 
     """
 
-    __slots__ = ("inbox", "kept", "number", "origin", "status", "where")
+    __slots__ = ("inbox", "number", "origin", "status", "unexpected", "where")
 
     def __init__(self, where: tuple[int, int], number: int) -> None:
         self.where = where
@@ -61,8 +61,8 @@ class Post:
         """Source and tag of the message that has matched."""
         self.inbox: Inbox | None = None
         """The memory for the first message, until that is looked at."""
-        self.kept: Kept | None = None
-        """The kept message that this receive has taken."""
+        self.unexpected: UnexpectedMessage | None = None
+        """The unexpected message that this receive has taken."""
 
     def matched(self, status: MPI.Status) -> None:
         """Note which message has matched."""
@@ -70,7 +70,7 @@ class Post:
             self.origin = self.where if status.source == MPI.ANY_SOURCE else (status.source, status.tag)
 
 
-class Kept:
+class UnexpectedMessage:
     """A message that had matched a receive which was abandoned.
 
     Parameters
@@ -102,8 +102,8 @@ class Kept:
         return out
 
 
-class Shelf:
-    """The kept messages of a communicator.
+class UnexpectedQueue:
+    """The unexpected messages of a communicator.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Shelf:
         self.is_empty = True
         """Whether there is nothing to be looked at."""
         self._lock = threading.Lock()
-        self._kept: list[Kept] = []
+        self._messages: list[UnexpectedMessage] = []
         self._dropped: deque[Receive] = deque()
 
     def drop(self, request: Receive) -> None:
@@ -129,28 +129,28 @@ class Shelf:
         self.is_empty = is_empty
         self._divert(not is_empty)
 
-    def find(self, source: int, tag: int, *, take: bool) -> Kept | None:
-        """Give the first message that a receive gets, if there is one; `take` says whether it leaves the shelf."""
+    def find(self, source: int, tag: int, *, take: bool) -> UnexpectedMessage | None:
+        """Give the first message that a receive gets, if there is one; `take` says whether it leaves the queue."""
         if self.is_empty:
             return None
         while self._dropped:
             with contextlib.suppress(IndexError):  # another thread was faster
                 self._dropped.popleft()._abandon()
         with self._lock:
-            found = next((kept for kept in self._kept if kept.fits(source, tag)), None)
+            found = next((unexpected for unexpected in self._messages if unexpected.fits(source, tag)), None)
             if found is not None and take:
-                self._kept.remove(found)
-            self._set_empty(not self._kept and not self._dropped)
+                self._messages.remove(found)
+            self._set_empty(not self._messages and not self._dropped)
         if self._dropped:  # meanwhile
             self._set_empty(False)
         return found
 
-    def keep(self, kept: Kept) -> None:
+    def keep(self, unexpected: UnexpectedMessage) -> None:
         """Keep a message; receives that are under way may get it."""
-        self.put(kept)
+        self.put(unexpected)
         others = [request for ref in receives.valuerefs() if (request := ref()) is not None]
-        posted = [each for each in others if each._comm._shelf is self and each._post.number > kept.number]
-        if not any(kept.fits(*request._post.where) for request in posted):
+        posted = [each for each in others if each._comm._unexpected is self and each._post.number > unexpected.number]
+        if not any(unexpected.fits(*request._post.where) for request in posted):
             return
         # These are all withdrawn and posted again, so that messages and receives are sorted anew.
         with contextlib.ExitStack() as locks:
@@ -168,11 +168,11 @@ class Shelf:
             for request in withdrawn:
                 request._continue()
 
-    def put(self, kept: Kept) -> None:
+    def put(self, unexpected: UnexpectedMessage) -> None:
         """Put a message among the others."""
         with self._lock:
-            self._kept.append(kept)
-            self._kept.sort(key=lambda kept: kept.number)
+            self._messages.append(unexpected)
+            self._messages.sort(key=lambda unexpected: unexpected.number)
             self._set_empty(False)
 
 
@@ -234,7 +234,7 @@ class Receive(Request[Any]):
     @property
     def is_movable(self) -> bool:
         """Whether another message may be given instead: the program does not know of one, and it has not failed."""
-        return not self._is_told and bool(self._active or self._post.origin or self._post.kept)
+        return not self._is_told and bool(self._active or self._post.origin or self._post.unexpected)
 
     def _retract(self) -> bool:
         post = self._post
@@ -259,14 +259,14 @@ class Receive(Request[Any]):
             message = self.give_up()
             self.renew()
         if message is not None:
-            self._comm._shelf.keep(message)
+            self._comm._unexpected.keep(message)
 
     def drop(self) -> None:
         """Have it withdrawn soon, as the program has no more use for it; with `out` it may look at its array."""
         if self.is_movable and self._target is None:
-            self._comm._shelf.drop(self)
+            self._comm._unexpected.drop(self)
 
-    def give_up(self) -> Kept | None:
+    def give_up(self) -> UnexpectedMessage | None:
         """Withdraw the receive, or give the message that has matched; the lock is held."""
         post = self._post
         try:
@@ -274,22 +274,22 @@ class Receive(Request[Any]):
                 return None
         except MPI.Exception:  # its communicator cannot be used any more
             return None
-        if post.kept is not None:
-            return post.kept
+        if post.unexpected is not None:
+            return post.unexpected
         if post.origin is None:
             return None
         request: Request[Any]
         if post.inbox is not None:
             steps = self._comm._receiving(post.inbox, None, None)
             request = Request([MPI.REQUEST_NULL], steps, "irecv", self._rank)
-            return Kept(post.number, post.origin, request)
+            return UnexpectedMessage(post.number, post.origin, request)
         if self._target is not None:  # the program may use its array again
             self._advance(blocking=True)
             self._copy_value()
         request = Request(self._active or [], self._steps, "irecv", self._rank)
         if self._done:
             request._finish(self._value, self._error)
-        return Kept(post.number, post.origin, request)
+        return UnexpectedMessage(post.number, post.origin, request)
 
     def _copy_value(self) -> None:
         """Have the value outside the array that it was received into, also if it did not fit there."""

@@ -321,6 +321,11 @@ class Intercomm:
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
+    def abandon(self) -> None:
+        """End the connection without the other group, of which processes have died."""
+        atexit.unregister(self._end)
+        self.mpi = MPI.COMM_NULL
+
     def _end(self) -> None:
         """Disconnect at the end of the program, unless an exception ends it: then the other group ends, too."""
         if not _uncaught.has_failed:

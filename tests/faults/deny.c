@@ -23,6 +23,7 @@ static const struct {
     {"prctl", SYS_prctl},
     {"process_vm_readv", SYS_process_vm_readv},
     {"setsid", SYS_setsid},
+    {"waitid", SYS_waitid},
 };
 
 int main(int count, char **words)

@@ -103,6 +103,8 @@ def test_no_child_of_a_rank_outlives_the_launcher(job, program, nothing_left, si
         ("setsid", errno.EPERM),
         ("membarrier", errno.EPERM),
         ("process_vm_readv", errno.EPERM),
+        ("waitid", errno.EPERM),
+        ("waitid", errno.ENOSYS),
     ],
 )
 def test_jobs_start_and_leave_nothing_where_a_system_call_is_refused(job, program, nothing_left, call, error):
@@ -114,7 +116,7 @@ def test_jobs_start_and_leave_nothing_where_a_system_call_is_refused(job, progra
     below = Path(f"/proc/{running.process.pid}/task/{running.process.pid}/children").read_text().split()
     os.kill(running.process.pid, signal.SIGKILL)
     assert survivors([*pids.values(), *map(int, below)]) == []
-    if call == "pidfd_open":
+    if call in ("pidfd_open", "waitid"):
         outcome = job([program("scene"), "leave", "7"], n=2, wrapper=wrapper).wait(10)
         assert outcome.code == 7, outcome.text
 

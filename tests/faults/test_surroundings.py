@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -143,6 +144,22 @@ def test_a_file_that_becomes_too_large_is_named_as_the_reason(folder, limosa):
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=300)
     assert done.returncode == 128 + signal.SIGXFSZ
     assert "hint: a file reached the limit of file sizes, 19.5 MiB (`ulimit -f`)" in done.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--profile=made"]])
+def test_jobs_run_below_a_limit_of_file_sizes(program, folder, limosa, options):
+    words = shlex.join([limosa, "run", "-n", "4", *options, str(program("scene")), "ring"])
+    script = f"ulimit -f 50000; exec {words}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=300, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "no room" not in done.stderr
+
+
+def test_a_limit_of_file_sizes_that_is_too_low_is_named(program, limosa):
+    script = f"ulimit -f 2000; exec {shlex.join([limosa, 'run', '-n', '2', str(program('scene')), 'ring'])}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1
+    assert "the limit of file sizes (`ulimit -f`) is 2048000 bytes" in done.stderr
 
 
 def is_alive(pid: int) -> bool:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import tempfile
 
+import pytest
 from conftest import BUILT, LIMOSA, OPTIONS, ROOT
 
 
@@ -35,6 +36,54 @@ def test_map_gives_all_results_to_all(octave):
     )
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_the_functions_of_an_spmd_block_do_what_mathworks_documents(octave, n):
+    octave.code(
+        """
+        1;
+        function check (is_right) if (! is_right) error ("wrong"); end, end
+        n = spmdSize (); me = spmdIndex ();
+        check (isequal ([me, n], [labindex(), numlabs()]) && isa (me, "double"));
+        check (isequal (spmdCat (me), 1:n) && isequal (gcat ([me; 2 * me]), [1:n; 2:2:2 * n]));
+        check (isequal (spmdCat (me, 1), (1:n)'));
+        check (isequal (gcat ({me, "a"}, 1), [num2cell((1:n)'), repmat({"a"}, n, 1)]));
+        check (spmdPlus (me) == n * (n + 1) / 2 && isequal (gplus (ones (2, 1) * me), [1; 1] * n * (n + 1) / 2));
+        check (isequal (spmdPlus (me, n), merge (me == n, n * (n + 1) / 2, [])));
+        check (isequal (gop (@(x, y) [x, y], "a" + me - 1), "a" + (0:n-1)) && gop ("max", me) == n);
+        check (isequal (spmdReduce (@max, me, 1), merge (me == 1, n, [])));
+        right = mod (me, n) + 1; left = mod (me - 2, n) + 1;
+        check (spmdSendReceive (right, left, me) == left && labSendReceive (right, left, me, 9) == left);
+        if (me == 1) b = labBroadcast (1, magic (3)); else b = spmdBroadcast (1); end
+        check (isequal (b, magic (3)));
+        if (me == 1)
+          labSend ({1, "x"}, 2:n, 5);
+          spmdSend (7, 2:n);
+        end
+        labBarrier;
+        if (me > 1)
+          [found, source, tag] = labProbe (1, 5); check (found && source == 1 && tag == 5);
+          [b, source, tag] = spmdReceive (1, 5); check (isequal (b, {1, "x"}) && source == 1 && tag == 5);
+          [b, source, tag] = labReceive ("any"); check (b == 7 && source == 1 && tag == 0);
+          check (! spmdProbe);
+        end
+        spmdBarrier;
+        if (n > 1 && me == 1)
+          check (isempty (labSendReceive (2, [], 4)));
+        elseif (me == 2)
+          check (spmdSendReceive ([], 1, []) == 4);
+        end
+        check (isequal (limosa_spmd (@(x) x * labindex (), 3), num2cell (3 * (1:n))));
+        check (isequal (limosa_spmd (n, "spmdSize"), num2cell (n * ones (1, n))));
+        for index = {0, n + 1, 1.5, "all"}
+          try spmdSend (1, index{1}); message = ""; catch problem, message = problem.message; end
+          check (any (strfind (message, "the index of a worker must be an integer from 1 to")));
+        end
+        check (isequal (size (limosa_spmd (@() fflush (stdout))), [1, n]));
+        """,
+        n=n,
+    )
+
+
 def interactive(text: str) -> subprocess.CompletedProcess:
     """What an Octave prints that is no rank."""
     paths = f"addpath('{ROOT}/octave/inst'); addpath('{BUILT}/limosa');"
@@ -43,6 +92,11 @@ def interactive(text: str) -> subprocess.CompletedProcess:
     line = ["octave-cli", *OPTIONS, "--eval", paths + text]
     with tempfile.TemporaryDirectory() as folder:
         return subprocess.run(line, capture_output=True, text=True, env=environment, cwd=folder, timeout=300)
+
+
+def test_an_spmd_function_starts_processes_from_the_prompt(modules):
+    done = interactive('r = limosa_spmd (3, @(x) x * spmdPlus (labindex ()), 2); printf ("%d ", r{:})')
+    assert done.stdout == "12 12 12 ", done.stderr
 
 
 def test_a_function_runs_on_several_processes_from_the_prompt(modules):

@@ -17,7 +17,7 @@ def helps() -> dict[str, str]:
     for name in ("limosa", "messages", "collectives"):
         source = (ROOT / "octave" / "src" / f"{name}.cc").read_text()
         texts |= dict(re.findall(r'DEFUN_DLD\((limosa_\w+),.*?R"\((.*?)\)"\)', source, re.DOTALL))
-    for file in (ROOT / "octave" / "inst").glob("limosa_*.m"):
+    for file in (ROOT / "octave" / "inst").glob("[!_]*.m"):
         lines = [line[2:].removeprefix(" ") for line in file.read_text().splitlines() if line.startswith("##")]
         texts[file.stem] = "\n".join(lines) + "\n"
     return texts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -88,9 +89,89 @@ def test_an_exception_in_the_process_that_has_spawned_ends_the_job(failing, tmp_
     assert "NameError: name 'wrong' is not defined" in done.stderr
 
 
-def test_a_worker_of_a_pool_that_dies_ends_the_job(failing):
+POOL = """
+import concurrent.futures, contextlib, os, signal, sys, time
+import limosa
+
+def dies(how):
+    if how == "exit":
+        os._exit(3)
+    os.kill(os.getpid(), getattr(signal, how))
+
+def long_value(seconds):
+    time.sleep(seconds)
+    return bytes(1_000_000)
+
+if __name__ == "__main__":
+    with limosa.Executor({arguments}) as pool:
+        if pool.is_root:
+            assert pool.submit(pow, 2, 5).result() == 32
+            futures = [pool.submit(long_value, 0.2), pool.submit(dies, sys.argv[1])]
+            with contextlib.suppress(concurrent.futures.BrokenExecutor):
+                futures += [pool.submit(pow, 2, 5) for _ in range(1000)]
+            texts = set()
+            for future in futures[1:]:
+                try:
+                    future.result(timeout=60)
+                except concurrent.futures.BrokenExecutor as error:
+                    texts.add(str(error))
+            try:
+                pool.submit(pow, 2, 5)
+            except concurrent.futures.BrokenExecutor:
+                print("*".join(texts))
+    print("a rank has gone on")
+    if pool.is_root:
+        sys.exit(int(sys.argv[2]))
+"""
+
+
+@pytest.fixture
+def pool_with_a_death(tmp_path):
+    """Run a program in which a worker of a pool dies; give its outcome."""
+
+    def run(how: str, arguments: str = "", *, n: int = 4, code: int = 0) -> subprocess.CompletedProcess[str]:
+        script = tmp_path / "program.py"
+        script.write_text(POOL.replace("{arguments}", arguments))
+        command = [Path(sys.executable).parent / "limosa", "run", "-n", str(n), sys.executable, script, how, str(code)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("how", "text"),
+    [
+        ("exit", "exited with code 3"),
+        ("SIGKILL", "was killed by signal 9 (SIGKILL"),
+        ("SIGSEGV", "was killed by signal 11 (SIGSEGV"),
+    ],
+)
+def test_a_worker_that_dies_breaks_the_pool_and_the_others_go_on(pool_with_a_death, how, text):
+    done = pool_with_a_death(how)
+    assert done.returncode == 0, done.stderr
+    (broken,) = [line for line in done.stdout.splitlines() if text in line]
+    assert re.match(r"rank [123] of the pool ", broken)
+    assert done.stdout.count("a rank has gone on") == 3
+    (lost,) = [line for line in done.stderr.splitlines() if line.startswith("limosa: ")]
+    assert lost.startswith(f"limosa: warning: {broken[:6]} (process ")
+    assert text in lost
+
+
+def test_the_exit_code_of_the_root_of_a_broken_pool_counts(pool_with_a_death):
+    done = pool_with_a_death("SIGKILL", code=5)
+    assert done.returncode == 5, done.stderr
+
+
+def test_a_spawned_worker_that_dies_breaks_the_pool(pool_with_a_death):
+    done = pool_with_a_death("exit", "3, spawn=True", n=1)
+    assert done.returncode == 0, done.stderr
+    assert "of the pool exited with code 3" in done.stdout
+
+
+def test_a_broken_pool_that_is_not_noticed_ends_the_job(failing):
     done = failing("pool = limosa.Executor(2, spawn=True); pool.submit(leaves, 9).result()")
-    assert done.returncode == 9, done.stderr
+    assert done.returncode == 1, done.stderr
+    assert "BrokenExecutor: rank 1 of the pool exited with code 9" in done.stderr
 
 
 def test_a_program_that_spawns_while_it_is_imported_is_told_how_to_avoid_that(tmp_path):

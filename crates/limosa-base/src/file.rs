@@ -5,7 +5,8 @@
 //! do not exclude each other.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::Duration;
 
 use crate::vm::{Slice, slice};
 
@@ -24,6 +25,29 @@ pub enum RangeLock {
     Exclusive,
     /// Not at all.
     Unlocked,
+}
+
+/// Waits until the reader of a pipe has taken all that was written: a second at most. Returns at once for other files.
+/// A launcher that is told to end a job may read nothing more. Nothing wakes the writer of a pipe that becomes empty, so
+/// this looks again and again.
+pub fn wait_until_read(pipe: impl AsFd) {
+    let fd = pipe.as_fd().as_raw_fd();
+    for _ in 0..1000 {
+        let mut left: libc::c_int = 0;
+        // SAFETY: the structure is written if the call succeeds, and 0 is a value of each of its fields; the number is
+        // ours.
+        let is_unread = unsafe {
+            let mut status: libc::stat = std::mem::zeroed();
+            libc::fstat(fd, &mut status) == 0
+                && status.st_mode & libc::S_IFMT == libc::S_IFIFO
+                && libc::ioctl(fd, libc::FIONREAD, &mut left) == 0
+                && left > 0
+        };
+        if !is_unread {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn again(mut call: impl FnMut() -> libc::ssize_t) -> io::Result<usize> {

@@ -39,6 +39,9 @@ pub type Body = [u64; BODY_BYTES / 8];
 /// Granularity of the arena in bytes: a cache line.
 pub const ARENA_UNIT: usize = 64;
 
+/// Bytes of a lane in shared memory: its ring and its arena.
+pub const LANE_BYTES: usize = 64 * 1024;
+
 /// One line of the ring.
 #[repr(C, align(64))]
 #[derive(Debug)]

@@ -43,7 +43,6 @@ pub fn grow(fd: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
     if stat.st_size as u64 >= bytes {
         return Ok(());
     }
-    check_file_size_limit(bytes)?;
     // Another process may have made it longer than that meanwhile. `ftruncate` would then make it shorter; a reservation
     // only ever makes a file longer.
     if bytes > 0 { reserve(fd, bytes - 1, 1) } else { Ok(()) }
@@ -79,8 +78,9 @@ const ATTEMPTS: usize = 100;
 /// timer would never get a large one, so signals wait until it is done.
 ///
 /// # Errors
-/// `ENOSPC` or `ENOMEM` if there is not enough.
+/// `ENOSPC` or `ENOMEM` if there is not enough; a text where the limit of file sizes is lower.
 pub fn reserve(fd: BorrowedFd<'_>, offset: u64, bytes: usize) -> io::Result<()> {
+    check_file_size_limit(offset.saturating_add(bytes as u64))?;
     // SAFETY: no memory of ours is involved.
     uninterrupted(|| unsafe { libc::posix_fallocate(fd.as_raw_fd(), offset as libc::off_t, bytes as libc::off_t) })
 }

@@ -12,7 +12,7 @@ use limosa_interpose::site::Site;
 
 use crate::agreement::{self, Record, WORDS};
 use crate::calls::{self, Begins};
-use crate::report::{self, say};
+use crate::report::say;
 use crate::state::{self, Comm, Message, Request, State};
 use crate::{mpi, place};
 
@@ -200,7 +200,7 @@ impl Check {
             let text = if self.is_inter { "the two groups call different functions".into() } else { text };
             say(&format!("error in {name} on {comm}: the ranks do not agree: {text}{place}"));
             if is_raised {
-                report::until_read();
+                limosa_base::file::wait_until_read(std::io::stderr());
             }
         }
         if !is_raised {
@@ -235,8 +235,11 @@ impl Check {
 /// Looks at the checks of earlier calls on a communicator.
 pub(crate) fn poll(comm: usize) {
     let checks = state::with(|state| state.comm(comm).map(|(_, comm)| std::mem::take(&mut comm.checks)));
-    let left: Vec<Check> = checks.unwrap_or_default().into_iter().filter_map(Check::try_finish).collect();
-    put_back(comm, left);
+    let mut checks = checks.unwrap_or_default().into_iter();
+    // All ranks begin them in the same order, so none behind an unfinished one is looked at: with many under way, each
+    // call would look at all of them.
+    let unfinished = checks.find_map(Check::try_finish);
+    put_back(comm, unfinished.into_iter().chain(checks).collect());
 }
 
 fn put_back(comm: usize, left: Vec<Check>) {
@@ -245,7 +248,7 @@ fn put_back(comm: usize, left: Vec<Check>) {
     }
     state::with(|state| {
         if let Some((_, comm)) = state.comm(comm) {
-            comm.checks.extend(left);
+            comm.checks.splice(0..0, left);
         }
     });
 }

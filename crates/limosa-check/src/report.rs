@@ -18,29 +18,6 @@ pub(crate) fn say(text: &str) {
     let _ = std::io::stderr().write_all(format!("limosa: {text}\n").as_bytes());
 }
 
-/// Waits until somebody has read what was said, if standard error is a pipe: a second at most. A launcher that is told to
-/// abort the job may end without reading on, as MPICH's does. Nothing wakes the writer of a pipe that becomes empty, so
-/// this looks again and again.
-pub(crate) fn until_read() {
-    const LOOKS: usize = 1000;
-    for _ in 0..LOOKS {
-        let mut left = 0;
-        // SAFETY: the structure is written if the call succeeds, and 0 is a value of each of its fields; the number is
-        // ours.
-        let is_unread = unsafe {
-            let mut status: libc::stat = std::mem::zeroed();
-            libc::fstat(libc::STDERR_FILENO, &mut status) == 0
-                && status.st_mode & libc::S_IFMT == libc::S_IFIFO
-                && libc::ioctl(libc::STDERR_FILENO, libc::FIONREAD, &mut left) == 0
-                && left > 0
-        };
-        if !is_unread {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-}
-
 /// Says what is wrong at the end. All ranks of `MPI_COMM_WORLD` call this; afterwards nothing is checked any more.
 pub(crate) fn at_end() {
     collective::poll_all();

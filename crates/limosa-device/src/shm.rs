@@ -40,7 +40,7 @@ use crate::{Address, Data, Device, DeviceError, Meta, PeerMemory, Sent, Urgency}
 use limosa_base::descriptor::Descriptor;
 use limosa_base::fence;
 use limosa_base::pool::{self, Blocks, GivenBack, POOL_BYTES};
-use limosa_base::ring::{ARENA_UNIT, BODY_BYTES, Body, Consumer, Producer, Ring, TAIL_BYTES};
+use limosa_base::ring::{ARENA_UNIT, BODY_BYTES, Body, Consumer, LANE_BYTES, Producer, Ring, TAIL_BYTES};
 use limosa_base::segment::{self, Mapping, PAGE, Shared};
 use limosa_base::sync::Ordering;
 use std::io;
@@ -69,7 +69,6 @@ use pull::CrossMemory;
 pub const MAX_PEERS: usize = 4096;
 
 const CELLS: usize = 256;
-const LANE_BYTES: usize = 64 * 1024;
 const ARENA_OFFSET: usize = size_of::<Ring<CELLS>>();
 const ARENA_BYTES: usize = LANE_BYTES - ARENA_OFFSET;
 const INLINE_BYTES: usize = TAIL_BYTES;

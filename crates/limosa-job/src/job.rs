@@ -11,8 +11,10 @@ use std::sync::mpsc;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use rustix::fs::FileType;
+use limosa_base::pool::POOL_BYTES;
+use limosa_base::ring::LANE_BYTES;
 use rustix::io::FdFlags;
+use rustix::process::{Resource, getrlimit};
 
 use crate::board::{Board, Seat, Shape};
 use crate::names::{ENV_FD, ENV_ID, ENV_PID, ENV_RANK};
@@ -332,27 +334,12 @@ impl Job {
         let why = if message.is_empty() { String::new() } else { format!(": {message}") };
         let text = format!("limosa: rank {} aborted the job with code {code}{why}\n", self.rank);
         let _ = io::stderr().write_all(text.as_bytes());
-        until_read();
+        // MPICH's launcher reads nothing more when it is told to end a job.
+        limosa_base::file::wait_until_read(io::stderr());
         // A thread that speaks with the launcher has the lock; the exit code then has to do.
         if let Ok(Some(manager)) = self.site.try_lock().as_deref_mut() {
             manager.abort(code, &format!("{name}: rank {} aborted{why}", self.rank));
         }
-    }
-}
-
-/// Waits until the launcher has read what was said, if standard error is a pipe: a second at most. MPICH's launcher
-/// reads nothing more when it is told to end a job. Nothing wakes the writer of a pipe that becomes empty, so this looks
-/// again and again.
-fn until_read() {
-    let is_pipe = |status: rustix::fs::Stat| FileType::from_raw_mode(status.st_mode) == FileType::Fifo;
-    if !rustix::fs::fstat(io::stderr()).is_ok_and(is_pipe) {
-        return;
-    }
-    for _ in 0..1000 {
-        if !rustix::io::ioctl_fionread(io::stderr()).is_ok_and(|left| left > 0) {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -368,9 +355,20 @@ const LEAST_SPARE: u32 = 60;
 /// Most ranks that share a machine.
 const MOST_RANKS: u32 = 4096;
 
-/// How many ranks more than `started` a job has room for, on a machine that is asked to hold `universe`.
+/// How many ranks more than `started` a job has room for, on a machine that is asked to hold `universe`. Where the limit
+/// of file sizes is low, fewer, so that the job's shared memory stays below it.
 pub fn spare_ranks(started: u32, universe: u32) -> u32 {
-    LEAST_SPARE.max(started).max(universe.saturating_mul(2)).min(MOST_RANKS.saturating_sub(started))
+    let spare = LEAST_SPARE.max(started).max(universe.saturating_mul(2)).min(MOST_RANKS.saturating_sub(started));
+    match getrlimit(Resource::Fsize).current {
+        Some(limit) => (0..=spare).rev().find(|spare| fits(started + spare, limit)).unwrap_or(0),
+        None => spare,
+    }
+}
+
+/// Whether lanes and pools of so many ranks take at most half of a file of `limit` bytes; the rest is for what
+/// communicators and windows share.
+fn fits(ranks: u32, limit: u64) -> bool {
+    u64::from(ranks) * (u64::from(ranks) * LANE_BYTES as u64 + POOL_BYTES as u64) <= limit / 2
 }
 
 /// What an exit code can show of `code`: its low eight bits, and never 0, which would look like success.
@@ -475,7 +473,7 @@ fn allow_partners() {
 
 #[cfg(test)]
 mod tests {
-    use super::{Launch, exit_code};
+    use super::{Launch, exit_code, fits};
     use crate::names::{ENV_FD, ENV_ID, ENV_PID, ENV_RANK};
     use proptest::prelude::*;
     use std::ffi::OsString;
@@ -487,6 +485,13 @@ mod tests {
         assert_eq!(exit_code(256), 1);
         assert_eq!(exit_code(7), 7);
         assert_eq!(exit_code(-1), 255);
+    }
+
+    #[test]
+    fn memory_of_all_ranks_stays_below_a_limit_of_file_sizes() {
+        assert!(fits(2, 50_000 << 10) && fits(8, 50_000 << 10));
+        assert!(!fits(62, 50_000 << 10), "the usual room for ranks that join later is given up");
+        assert!(!fits(1, 1 << 20));
     }
 
     /// A value of a variable: none, a number, a number out of range, or any bytes.

@@ -21,7 +21,7 @@ use crate::sys::AtomicsOnly;
 /// First eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"LIMOSAJB");
 /// Version of the layout in this file.
-pub(crate) const VERSION: u32 = 10;
+pub(crate) const VERSION: u32 = 11;
 /// Unit of the segment's parts.
 pub(crate) const PAGE: usize = 4096;
 /// Most ranks a board may have; bounds what a damaged header can make us map.
@@ -102,7 +102,11 @@ pub(crate) struct Entry {
     pub wakeups: AtomicU64,
     /// Wake-ups after which there was nothing to do.
     pub idle_wakeups: AtomicU64,
-    reserved3: [AtomicU64; 4],
+    /// 1 = the job goes on if the rank's process dies; written by the rank.
+    pub expendable: AtomicU32,
+    /// How the process has ended, as `waitpid` tells it; written by the launcher before `state`.
+    pub wait_status: AtomicU32,
+    reserved3: [AtomicU64; 3],
     /// Where the rank is, written by the launcher or its agent: the host's number, its first rank, how many it has, its
     /// name. Third cache line.
     pub host: AtomicU32,

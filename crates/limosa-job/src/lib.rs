@@ -20,6 +20,7 @@ mod board;
 mod card;
 pub mod config;
 pub mod control;
+mod deaths;
 mod foreign;
 mod hosts;
 mod job;

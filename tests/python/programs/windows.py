@@ -16,6 +16,12 @@ right, left = (rank + 1) % size, (rank - 1) % size
 apart = "apart" in sys.argv  # the ranks do not share memory
 
 
+def case_ranks_are_numbered_on_their_host():
+    for comm in (world, world.split(rank % 2)):
+        with comm.split_by_host() as host:
+            assert (comm.local_rank, comm.local_size) == (host.rank, host.size)
+
+
 def case_one_memory():
     with world.split_by_host() as host, host.shared_array((host.size, 5), dtype="i4", fill=-1) as table:
         assert table.array.shape == (host.size, 5) and table.array.dtype == np.int32

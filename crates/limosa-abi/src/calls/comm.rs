@@ -222,6 +222,6 @@ pub(crate) fn mpi_comm_set_info(
 }
 
 pub(crate) fn mpi_comm_get_info(cx: &Cx, comm: &Arc<kinds::Communicator>, info_used: &mut Handle) -> Result<()> {
-    *info_used = cx.register(comm.hints().to_info()?)?;
+    *info_used = cx.register(comm.info_in_use()?)?;
     Ok(())
 }

@@ -49,8 +49,15 @@ fn thread_of(pid: u32, wait: impl FnOnce(u32) + Send + 'static) -> io::Result<Ow
 }
 
 fn wait_for_child(pid: u32) {
-    let Ok(pid) = number(pid) else { return };
-    while let Err(Errno::INTR) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {}
+    let Ok(child) = number(pid) else { return };
+    loop {
+        match waitid(WaitId::Pid(child), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+            Err(Errno::INTR) => {}
+            // A sandbox that refuses `pidfd_open` may refuse this, too.
+            Err(Errno::NOSYS | Errno::PERM | Errno::ACCESS) => return look_at_process(pid),
+            _ => return,
+        }
+    }
 }
 
 fn look_at_process(pid: u32) {

@@ -147,6 +147,8 @@ struct Job<'a> {
     missing_library: Option<String>,
     /// A cause that takes effect at this time, unless all ranks end before.
     soon: Option<(Cause, Instant)>,
+    /// Expendable ranks that have died.
+    deaths: Vec<Cause>,
     /// The cause that took effect, and when SIGKILL is due (none once it was sent).
     ending: Option<(Cause, Option<Instant>)>,
     drained_at: Option<Instant>,
@@ -274,6 +276,7 @@ impl<'a> Job<'a> {
             patience: None,
             timeout_at: settings.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             soon: None,
+            deaths: Vec::new(),
             ending: None,
             absent: None,
             strangers: Strangers::new(Instant::now()),
@@ -557,6 +560,7 @@ impl<'a> Job<'a> {
         let rank = index as u32;
         self.input.forget(rank);
         let (state, app) = (self.board.view(rank).state, self.ranks[index].app.clone());
+        self.board.seat(rank).set_wait_status(ended.wait_status());
         self.board.seat(rank).exited();
         self.pass_on_end(rank);
         if self.running() == 0 {
@@ -564,6 +568,9 @@ impl<'a> Job<'a> {
         }
         if self.check_abort() || self.ending.is_some() || self.spawned_ended(index, ended, &app) {
             return;
+        }
+        if self.is_expendable(rank) && state == State::Running && self.interrupted.is_none() {
+            return self.go_on_without(rank, ended, out_of_memory);
         }
         match (ended, self.interrupted) {
             (Ended::Code(0), _) if matches!(state, State::Starting | State::Running) => {
@@ -585,13 +592,33 @@ impl<'a> Job<'a> {
         }
     }
 
+    /// Whether the job goes on if this rank dies: the rank says so, and its peers see its death themselves, which those
+    /// on other hosts cannot.
+    fn is_expendable(&self, rank: u32) -> bool {
+        self.links.is_empty() && self.board.seat(rank).is_expendable()
+    }
+
+    /// An expendable rank has died. The library tells the others, and the end of the job names it.
+    fn go_on_without(&mut self, rank: u32, ended: Ended, out_of_memory: bool) {
+        let process = &mut self.ranks[rank as usize];
+        process.is_unwanted = true;
+        // Its children end with it.
+        process.signal(libc::SIGKILL);
+        self.deaths.push(match ended {
+            Ended::Signal(signal) => Cause::Signal { rank, signal, out_of_memory },
+            Ended::Code(0) => Cause::NotFinalized { rank },
+            Ended::Code(code) => Cause::Code { rank, code },
+        });
+    }
+
     /// Process `pid`, which was the rank, has ended, but a wrapper around it may still run.
     fn on_inner_end(&mut self, index: usize, pid: u32) {
         let rank = index as u32;
         if self.check_abort() || self.ranks[index].ended.is_some() {
             return;
         }
-        if matches!(self.board.view(rank).state, State::Starting | State::Running) {
+        let state = self.board.view(rank).state;
+        if matches!(state, State::Starting | State::Running) && !self.is_expendable(rank) {
             // The wrapper probably ends now, with an exit code that tells more.
             self.soon(Cause::Vanished { rank, pid }, UNFINALIZED_GRACE);
         }
@@ -681,6 +708,11 @@ impl<'a> Job<'a> {
             self.ranks[index].reap();
         }
         let are_strangers = self.report_strangers();
+        for death in std::mem::take(&mut self.deaths) {
+            if let Some(text) = self.message_for(&death, 0) {
+                self.say(&as_warning(&text));
+            }
+        }
         let code = match (&self.ending, self.soon.take()) {
             (Some((cause, _)), _) => cause.code(),
             // All ranks ended before the cause took effect. That none has finalized is reported, but it is not a
@@ -689,7 +721,7 @@ impl<'a> Job<'a> {
                 if self.ranks.len() > 1
                     && let Some(text) = self.message_for(&cause, 0)
                 {
-                    self.say(&text.replacen("limosa: ", "limosa: warning: ", 1));
+                    self.say(&as_warning(&text));
                 }
                 0
             }
@@ -728,6 +760,10 @@ fn is_python(program: &Path) -> bool {
 
 fn is_script(word: &str) -> bool {
     [".py", ".m"].iter().any(|end| word.ends_with(end))
+}
+
+fn as_warning(text: &str) -> String {
+    text.replacen("limosa: ", "limosa: warning: ", 1)
 }
 
 fn counted(ranks: usize) -> String {

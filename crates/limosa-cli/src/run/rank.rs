@@ -1,5 +1,6 @@
 //! The process of one rank, as the launcher sees it.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::io;
 use std::ops::Range;
@@ -11,7 +12,8 @@ use std::sync::Arc;
 
 use limosa_job::{Board, ENV_FD, ENV_ID, ENV_LOCAL_RANK, ENV_LOCAL_SIZE, ENV_PID, ENV_RANK, ENV_SIZE};
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::process::{Pid, WaitId, WaitIdOptions};
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions};
 
 use super::binding;
 use super::ends::{end_of_child, end_of_process};
@@ -96,6 +98,8 @@ pub struct Rank {
     pub streams: [Option<OwnedFd>; 2],
     /// How it ended.
     pub ended: Option<Ended>,
+    /// The same, where the system has let the process go with this information.
+    pub reaped: Cell<Option<Ended>>,
     /// The process that claimed the rank, if it is not the one that we started but a child of it.
     pub inner: Option<(u32, OwnedFd)>,
     /// True once the claim has been looked at.
@@ -114,7 +118,7 @@ pub struct Rank {
     pub is_adopted: bool,
     /// It has ended and been waited for: its number may be that of another process.
     pub is_gone: bool,
-    /// Its spawn has failed: how it ends does not matter.
+    /// Its spawn has failed, or it has died and the job goes on without it: how it ends does not matter.
     pub is_unwanted: bool,
 }
 
@@ -125,6 +129,16 @@ pub enum Ended {
     Code(i32),
     /// By this signal.
     Signal(i32),
+}
+
+impl Ended {
+    /// The same as `waitpid` tells it.
+    pub fn wait_status(self) -> i32 {
+        match self {
+            Ended::Code(code) => (code & 0xff) << 8,
+            Ended::Signal(signal) => signal,
+        }
+    }
 }
 
 impl Rank {
@@ -174,6 +188,7 @@ impl Rank {
             end,
             streams: [None, None],
             ended: None,
+            reaped: Cell::new(None),
             inner: None,
             seen_claim: false,
             app,
@@ -222,12 +237,20 @@ impl Rank {
             let now = Timespec { tv_sec: 0, tv_nsec: 0 };
             return matches!(rustix::event::poll(&mut end, Some(&now)), Ok(1)).then_some(Ended::Code(0));
         }
+        if self.reaped.get().is_some() {
+            return self.reaped.get();
+        }
+        let process = self.process()?;
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let status = rustix::process::waitid(self.process()?, options).ok()??;
-        match (status.exit_status(), status.terminating_signal()) {
-            (Some(code), _) => Some(Ended::Code(code)),
-            (None, Some(signal)) => Some(Ended::Signal(signal)),
-            _ => None,
+        match rustix::process::waitid(WaitId::Pid(process), options) {
+            Ok(status) => status.and_then(|status| how(status.exit_status(), status.terminating_signal())),
+            // A sandbox refuses it: then the process cannot stay a zombie.
+            Err(Errno::NOSYS | Errno::PERM | Errno::ACCESS) => {
+                let (_, status) = rustix::process::waitpid(Some(process), WaitOptions::NOHANG).ok()??;
+                self.reaped.set(how(status.exit_status(), status.terminating_signal()));
+                self.reaped.get()
+            }
+            Err(_) => None,
         }
     }
 
@@ -255,7 +278,7 @@ impl Rank {
             if self.ended.is_none() && [libc::SIGTERM, libc::SIGKILL].contains(&signal) {
                 sys::signal_process(self.pid, signal);
             }
-        } else if !self.is_gone && self.host.is_none() {
+        } else if !self.is_gone && self.reaped.get().is_none() && self.host.is_none() {
             sys::signal_group(self.pid, signal);
         }
     }
@@ -266,15 +289,19 @@ impl Rank {
             return;
         }
         self.is_gone = true;
-        if let Some(process) = self.process() {
-            let _ = rustix::process::waitid(process, WaitIdOptions::EXITED);
+        if let Some(process) = self.process().filter(|_| self.reaped.get().is_none()) {
+            let _ = rustix::process::waitpid(Some(process), WaitOptions::empty());
         }
     }
 
     /// The process that the launcher started, which keeps its number until it is reaped.
-    fn process(&self) -> Option<WaitId<'static>> {
-        Pid::from_raw(self.pid as i32).filter(|_| self.end.is_some()).map(WaitId::Pid)
+    fn process(&self) -> Option<Pid> {
+        Pid::from_raw(self.pid as i32).filter(|_| self.end.is_some())
     }
+}
+
+fn how(code: Option<i32>, signal: Option<i32>) -> Option<Ended> {
+    code.map(Ended::Code).or(signal.map(Ended::Signal))
 }
 
 /// Raises the limit of descriptors: a rank needs up to eight of the launcher's. Programs inherit the higher limit, which

@@ -3,8 +3,24 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use limosa_job::{Board, Job};
+
+use super::Comm;
 use crate::error::Result;
 use crate::info::Info;
+
+/// The hint by which a process says that the job goes on if it dies: workers of a pool do.
+const EXPENDABLE: &[u8] = b"limosa_expendable";
+
+/// Where the hints in use say which members have died while the job goes on, and how: `RANK:STATUS,RANK:STATUS`, with
+/// the status that `waitpid` gave.
+const DEATHS: &[u8] = b"limosa_deaths";
+
+/// Where the hints in use say which place this process has among the members on its host: `RANK:SIZE`.
+const LOCAL: &[u8] = b"limosa_local";
+
+/// Deaths that are listed: a value of an info object is short.
+const MOST_DEATHS: usize = 32;
 
 /// The promises that the standard knows. All are off until the program makes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +65,9 @@ impl Hints {
                 _ => continue,
             };
         }
+        if let (Some(value), Some(job)) = (info.lookup(EXPENDABLE), Job::current()) {
+            job.seat().set_expendable(value == b"true");
+        }
     }
 
     /// All hints with their values in use, and the kinds of memory that messages may lie in.
@@ -59,5 +78,36 @@ impl Hints {
         }
         info.set(b"mpi_memory_alloc_kinds", b"mpi,system")?;
         Ok(info)
+    }
+}
+
+impl Comm {
+    /// The hints in use, the place of this process on its host, and the members that have died.
+    pub fn info_in_use(&self) -> Result<Arc<Info>> {
+        let info = self.hints().to_info()?;
+        let (rank, size) = self.place_on_host();
+        info.set(LOCAL, format!("{rank}:{size}").as_bytes())?;
+        let deaths = Job::current().map_or_else(Vec::new, |job| self.deaths(job.board()));
+        if !deaths.is_empty() {
+            info.set(DEATHS, deaths.join(",").as_bytes())?;
+        }
+        Ok(info)
+    }
+
+    /// The number of this process among the local group's members on its host, and how many these are.
+    fn place_on_host(&self) -> (usize, usize) {
+        let hosts = self.world().hosts_of(self.group());
+        let me = self.rank() as usize;
+        let on_host = |members: &[u32]| members.iter().filter(|host| **host == hosts[me]).count();
+        (on_host(&hosts[..me]), on_host(&hosts))
+    }
+
+    fn deaths(&self, board: &Board) -> Vec<String> {
+        let status = |rank: usize| {
+            let number = self.peers().world_rank(rank).filter(|number| *number < board.used())?;
+            let seat = board.seat(number);
+            seat.wait_status().filter(|_| seat.is_expendable()).map(|status| format!("{rank}:{status}"))
+        };
+        (0..self.peers().size()).filter_map(status).take(MOST_DEATHS).collect()
     }
 }

@@ -1,0 +1,29 @@
+//! Ranks whose death does not end the job, and how they have ended.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::board::Seat;
+use crate::view::State;
+
+impl Seat<'_> {
+    /// For the launcher, before [`Seat::exited`]: how the process has ended, as `waitpid` tells it.
+    pub fn set_wait_status(&self, status: i32) {
+        self.entry().wait_status.store(status as u32, Relaxed);
+    }
+
+    /// How the process of this rank has ended, as `waitpid` tells it; `None` while the launcher has not seen its end.
+    pub fn wait_status(&self) -> Option<i32> {
+        let has_ended = self.entry().state.load(Acquire) == State::Exited as u32;
+        has_ended.then(|| self.entry().wait_status.load(Relaxed) as i32)
+    }
+
+    /// Records whether the job goes on if the process of this rank dies.
+    pub fn set_expendable(&self, is_expendable: bool) {
+        self.entry().expendable.store(is_expendable.into(), Release);
+    }
+
+    /// Whether the job goes on if the process of this rank dies.
+    pub fn is_expendable(&self) -> bool {
+        self.entry().expendable.load(Acquire) != 0
+    }
+}
