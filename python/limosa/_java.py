@@ -43,6 +43,9 @@ _MACHINE = (
     "-Xlog:disable",
     "-Xlog:all=warning:stderr",
 )
+#: For the compiler's own machine: it runs for a second, in which its best code and a parallel collector do not pay.
+_COMPILER = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")
+
 _CLASS_PATH = ("-cp", "-classpath", "--class-path")
 
 #: Options of ``java`` that take the next word.
@@ -231,7 +234,7 @@ def _compile(source: Path, root: Path, paths: str, built: Path, java: Path) -> N
     compiler = java.resolve().parent / "javac"
     if not compiler.is_file():
         compiler = find("javac")
-    line = [str(compiler), "-d", str(built), "-sourcepath", str(root)]
+    line = [str(compiler), *_COMPILER, "-d", str(built), "-sourcepath", str(root)]
     line += ["-cp", os.pathsep.join(filter(None, [paths, str(jar())])), "-encoding", "UTF-8", str(source)]
     done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:

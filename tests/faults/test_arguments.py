@@ -7,8 +7,6 @@ import re
 import pytest
 from conftest import is_limosa
 
-pytestmark = pytest.mark.quiet
-
 # mistake: the function, and what the message must name besides
 MISTAKES = {
     "rank": ("MPI_Send", "4711"),

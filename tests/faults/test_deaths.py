@@ -11,8 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
+from jobs import until
 
-pytestmark = [pytest.mark.usefixtures("limosa"), pytest.mark.quiet]
+pytestmark = pytest.mark.usefixtures("limosa")
 
 PATIENCE = 30
 
@@ -42,12 +43,26 @@ def end_of(report: Path) -> str:
     pytest.fail(f"{report.name} hangs; it said: {text!r}")
 
 
-def survive(job, program, tmp_path: Path, scene: str, env: dict[str, str], settle: float, n: int = 3) -> None:
+def until_they_wait(pids: list[int]) -> None:
+    """Returns when each of these processes sleeps, or has polled for a while."""
+    before = {pid: ticks(pid) for pid in pids}
+    until(
+        lambda: all(state_of(pid) == "S" or ticks(pid) - before[pid] >= 2 for pid in pids),
+        "the survivors do not come to wait",
+    )
+
+
+def survive(
+    job, program, tmp_path: Path, scene: str, env: dict[str, str], settle: float | None = None, n: int = 3
+) -> None:
+    """Kills rank 1 when the others wait for it, or `settle` seconds after they have begun."""
     running = job([program("deaths"), scene, tmp_path / "report"], n=n, options=["--on-hang=off"], env=env)
     pids = {int(rank): int(pid) for rank, pid in (line.split()[1:] for line in running.read_lines(n))}
     os.kill(running.process.pid, signal.SIGSTOP)
-    # Long enough to fall asleep, or hardly at all.
-    time.sleep(settle)
+    if settle is None:
+        until_they_wait([pids[rank] for rank in range(n) if rank != 1])
+    else:
+        time.sleep(settle)
     os.kill(pids[1], signal.SIGKILL)
     reports = [end_of(tmp_path / f"report.{rank}") for rank in range(n) if rank != 1]
     os.kill(running.process.pid, signal.SIGCONT)
@@ -60,25 +75,25 @@ def survive(job, program, tmp_path: Path, scene: str, env: dict[str, str], settl
 @pytest.mark.parametrize("wait", ["auto", "block", "poll"])
 @pytest.mark.parametrize("scene", [*POINT_TO_POINT, *BLOCKING, *BACKGROUND, *WINDOWS])
 def test_a_death_ends_what_needs_the_dead(job, program, tmp_path, scene, wait):
-    survive(job, program, tmp_path, scene, {"LIMOSA_WAIT": wait}, settle=0.05)
+    survive(job, program, tmp_path, scene, {"LIMOSA_WAIT": wait})
 
 
 @pytest.mark.parametrize("env", [{}, *CARRIERS], ids=str)
 @pytest.mark.parametrize("scene", TOPOLOGIES)
 def test_a_death_ends_what_neighbours_and_the_other_group_need(job, program, tmp_path, scene, env):
-    survive(job, program, tmp_path, scene, env, settle=0.05)
+    survive(job, program, tmp_path, scene, env)
 
 
 @pytest.mark.parametrize("env", CARRIERS, ids=str)
 @pytest.mark.parametrize("scene", [*SOME, *WINDOWS])
 def test_a_death_is_noticed_whatever_carries_the_messages(job, program, tmp_path, scene, env):
-    survive(job, program, tmp_path, scene, env, settle=0.05)
+    survive(job, program, tmp_path, scene, env)
 
 
 @pytest.mark.parametrize("env", [{}, *CARRIERS], ids=str)
 @pytest.mark.parametrize("scene", FILES)
 def test_a_death_ends_collective_calls_on_files(job, program, tmp_path, scene, env):
-    survive(job, program, tmp_path, scene, env, settle=0.05)
+    survive(job, program, tmp_path, scene, env)
 
 
 @pytest.mark.parametrize("env", [{}, *CARRIERS[:2]], ids=str)
@@ -89,7 +104,7 @@ def test_a_death_in_the_middle_of_collective_accesses_loses_nothing(job, program
 
 @pytest.mark.parametrize("scene", BY_PACKETS)
 def test_nothing_is_written_after_a_death_has_ended_a_get(job, program, tmp_path, scene):
-    survive(job, program, tmp_path, scene, {"LIMOSA_DEVICE": "messages"}, settle=0.05)
+    survive(job, program, tmp_path, scene, {"LIMOSA_DEVICE": "messages"})
 
 
 @pytest.mark.parametrize("env", CARRIERS[:2], ids=str)
@@ -124,20 +139,28 @@ def test_a_death_counts_more_than_the_aborts_that_follow_it(job, program, tmp_pa
     pids = {int(rank): int(pid) for rank, pid in (line.split()[1:] for line in running.read_lines(3))}
     os.kill(running.process.pid, signal.SIGSTOP)
     os.kill(pids[1], signal.SIGKILL)
-    end = time.monotonic() + PATIENCE
-    while (
-        any(Path(f"/proc/{pids[rank]}").exists() and state_of(pids[rank]) not in "ZX" for rank in (0, 2))
-        and time.monotonic() < end
-    ):
-        time.sleep(0.01)
+    until(lambda: all(state_of(pids[rank]) in "ZX" for rank in (0, 2)), "the ranks do not abort")
     os.kill(running.process.pid, signal.SIGCONT)
     outcome = running.wait(PATIENCE)
     assert outcome.code == 128 + signal.SIGKILL, outcome.text
     assert "rank 1" in outcome.err and "SIGKILL" in outcome.err
 
 
+def stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat behind the name; of a process that is gone, those of a dead one."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ["X"]
+
+
 def state_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return stat(pid)[0]
+
+
+def ticks(pid: int) -> int:
+    """The CPU time of a process, in hundredths of a second."""
+    return sum(int(field) for field in stat(pid)[11:13])
 
 
 def test_a_rank_that_has_finished_is_not_dead(job, program):

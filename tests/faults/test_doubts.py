@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-pytestmark = [pytest.mark.usefixtures("limosa"), pytest.mark.quiet]
+pytestmark = pytest.mark.usefixtures("limosa")
 
 HANG_CODE = 86
 ABORT = ["--on-hang=abort"]

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-pytestmark = [pytest.mark.usefixtures("limosa"), pytest.mark.quiet]
+pytestmark = pytest.mark.usefixtures("limosa")
 
 RANKS, BLOCK, BLOCKS = 3, 1000, 60
 CARRIERS = [{}, {"LIMOSA_DEVICE": "messages"}, {"LIMOSA_HOSTS": "2"}, {"LIMOSA_CMA": "0"}]

@@ -16,9 +16,12 @@ import time
 from pathlib import Path
 
 import pytest
+from jobs import PATIENCE
 
 SHM = Path("/dev/shm")
-pytestmark = [pytest.mark.usefixtures("limosa"), pytest.mark.quiet]
+pytestmark = pytest.mark.usefixtures("limosa")
+# Jobs of other tests have files in /dev/shm, too.
+looks_at_the_machine = pytest.mark.quiet
 
 
 def is_alive(pid: int) -> bool:
@@ -54,6 +57,7 @@ def nothing_left(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@looks_at_the_machine
 @pytest.mark.parametrize("scene", ["work", "wait"])
 @pytest.mark.parametrize("victim", [0, 1, 3])
 def test_a_killed_rank_ends_the_job(job, program, nothing_left, scene, victim):
@@ -67,6 +71,7 @@ def test_a_killed_rank_ends_the_job(job, program, nothing_left, scene, victim):
     assert survivors(pids.values()) == []
 
 
+@looks_at_the_machine
 def test_all_ranks_killed_at_once_end_the_job(job, program, nothing_left):
     running = job([program("scene"), "work"], n=4)
     pids = pids_of(running, 4)
@@ -77,6 +82,7 @@ def test_all_ranks_killed_at_once_end_the_job(job, program, nothing_left):
     assert running.wait(2).code == 128 + signal.SIGKILL
 
 
+@looks_at_the_machine
 @pytest.mark.parametrize("scene", ["work", "wait"])
 def test_a_killed_launcher_leaves_no_orphan(job, program, nothing_left, scene):
     running = job([program("scene"), scene], n=4)
@@ -85,6 +91,7 @@ def test_a_killed_launcher_leaves_no_orphan(job, program, nothing_left, scene):
     assert survivors(pids.values()) == []
 
 
+@looks_at_the_machine
 @pytest.mark.parametrize("signalled", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_no_child_of_a_rank_outlives_the_launcher(job, program, nothing_left, signalled):
     running = job([program("scene"), "children"], n=2)
@@ -93,6 +100,7 @@ def test_no_child_of_a_rank_outlives_the_launcher(job, program, nothing_left, si
     assert survivors(pids.values()) == []
 
 
+@looks_at_the_machine
 @pytest.mark.parametrize(
     ("call", "error"),
     [
@@ -129,6 +137,7 @@ def test_the_doctor_names_a_system_call_that_is_refused(program, limosa):
     assert re.search(r"^warn pidfd_open: refused", found.stdout, re.MULTILINE), found.stdout
 
 
+@looks_at_the_machine
 def test_no_child_of_a_rank_outlives_a_killed_rank(job, program, nothing_left):
     running = job([program("scene"), "children"], n=2)
     pids = pids_of(running, 4)
@@ -232,6 +241,7 @@ def test_a_tiny_memory_limit_is_an_error_at_start_or_later_but_no_hang(job, prog
     assert not re.search(r"SIGBUS|panicked", outcome.err), outcome.err
 
 
+@looks_at_the_machine
 @pytest.mark.parametrize("cma", ["0", "1"])
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_rank_killed_during_a_large_transfer_ends_the_job(job, program, nothing_left, victim, cma):
@@ -308,7 +318,7 @@ def test_a_reader_that_goes_away_ends_the_job(job, program):
     assert "very many lines" in running.read_lines(1)[0]
     running.process.stdout.close()
     # The pipe of the errors stays open, so only the process is waited for.
-    assert running.process.wait(5) is not None
+    assert running.process.wait(5 * PATIENCE) is not None
     assert "panicked" not in running.process.stderr.read()
 
 
@@ -333,6 +343,7 @@ def test_a_rank_may_start_an_mpi_program_of_its_own(job, program):
     assert outcome.out.count("done") == 2
 
 
+@looks_at_the_machine
 def test_many_jobs_at_the_same_time(job, program, nothing_left):
     jobs = [job([program("scene"), "ring", "100000"], n=3) for _ in range(6)]
     for each in jobs:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.usefixtures("limosa"), pytest.mark.quiet]
+pytestmark = pytest.mark.usefixtures("limosa")
 
 SCENE = Path(__file__).resolve().parent / "scene.py"
 CHILDREN = [

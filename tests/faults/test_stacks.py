@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-pytestmark = [pytest.mark.usefixtures("limosa"), pytest.mark.quiet]
+pytestmark = pytest.mark.usefixtures("limosa")
 
 
 def until(run, wanted: str) -> str:

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-pytestmark = [pytest.mark.usefixtures("limosa"), pytest.mark.quiet]
+pytestmark = pytest.mark.usefixtures("limosa")
 
 PATIENCE = 120
 HANG_CODE = 86

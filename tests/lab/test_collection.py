@@ -57,22 +57,29 @@ def tuning(folder):
     store.write(folder / store.NAME, {}, {"mpich": part})
 
 
-@pytest.fixture
-def results(keep, tmp_path):
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory):
     """A folder with a measurement, a model, a profile, a tuning and the report of something else."""
-    keep(*measurement(), name="measured")
-    keep(*model(), name="modelled")
-    keep(*model(), name="tuned/measured")
-    tuning(tmp_path / "tuned")
-    study = tmp_path / "study"
+    folder = tmp_path_factory.mktemp("results")
+    made.write(folder / "measured", measurement())
+    made.write(folder / "modelled", model())
+    made.write(folder / "tuned" / "measured", model())
+    tuning(folder / "tuned")
+    study = folder / "study"
     study.mkdir()
     (study / "report.html").write_text(html_page.document("Study", ["<h1>A study</h1>", "<p>Its sentence.</p>"]))
-    script = tmp_path / "exchange.py"
+    script = folder / "exchange.py"
     script.write_text("from mpi4py import MPI\nw = MPI.COMM_WORLD\nw.sendrecv(b'x' * 999, 1 - w.rank)\nw.Barrier()\n")
     env = {name: value for name, value in os.environ.items() if not name.startswith("LIMOSA_")}
     command = [BIN / "limosa", "run", "--profile=profiled", "-n", "2", script]
-    subprocess.run(command, cwd=tmp_path, env=env, check=True, capture_output=True, timeout=600)
-    return tmp_path
+    subprocess.run(command, cwd=folder, env=env, check=True, capture_output=True, timeout=600)
+    return folder
+
+
+@pytest.fixture
+def results(made_once, tmp_path):
+    """The same folder for one test, which may write into it."""
+    return shutil.copytree(made_once, tmp_path, dirs_exist_ok=True)
 
 
 def test_every_kind_of_result_has_its_section(results, capsys):

@@ -75,3 +75,19 @@ def test_there_is_no_ratio_without_peers_or_with_a_peer_at_zero(results):
 
 def test_geometric_mean_treats_double_and_half_alike():
     assert stats.geometric_mean([0.5, 2.0, 1.0]) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "different"),
+    [
+        ([1.0, 1.1, 1.2], [2.0, 2.1, 2.2], True),
+        ([1.0, 2.0, 3.0], [2.0, 3.0, 4.0], False),  # ranges from 1.5 to 2.5 and from 2.5 to 3.5 touch
+        ([1.0, 9.0, 9.0], [2.0, 2.0, 9.0], False),  # medians far from each other, in ranges that overlap
+        ([100.0] * 3, [110.0] * 3, False),  # 10 % and no more
+        ([100.0] * 3, [111.0] * 3, True),
+    ],
+)
+def test_samples_differ_if_ranges_do_not_overlap_and_medians_are_far_apart(one, other, different):
+    summaries = stats.summarize(one), stats.summarize(other)
+    assert stats.differ(*summaries) == different
+    assert stats.differ(*reversed(summaries)) == different

@@ -7,11 +7,9 @@ def test_ranks(octave):
 
 from __future__ import annotations
 
-import fcntl
 import itertools
 import os
 import shutil
-import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -19,13 +17,14 @@ from pathlib import Path
 
 import pytest
 from jobs import Job, Outcome
+from limosa import _octave
 from limosa_lab.errors import LabError
 from limosa_lab.libraries import Mpich
 from mpitb_programs import Programs
 from terminals import terminal  # noqa: F401 - a fixture
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILT = ROOT / "target" / "octave"
+BUILT = ROOT / "target" / "octave-modules"
 PREFIX = Path(sys.executable).parent.parent
 LIMOSA = PREFIX / "bin" / "limosa"
 
@@ -69,18 +68,16 @@ class Octave:
 
 @pytest.fixture(scope="session")
 def modules() -> Path:
-    """The folder with the compiled modules, made if they have changed."""
+    """The folder with the modules of all toolboxes, compiled as for a user's first script, if they are not there."""
     for program, package in {"octave-cli": "octave", "mkoctfile": "octave-dev"}.items():
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed; on Debian:  sudo apt-get install {package}")
-    BUILT.mkdir(parents=True, exist_ok=True)
-    variables = [f"MPI_INCLUDE={PREFIX}/include/limosa", f"MPI_LIB={PREFIX}/lib/limosa", f"OUT={BUILT}"]
-    with (BUILT / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        command = ["make", "-j2", *variables]
-        made = subprocess.run(command, cwd=ROOT / "octave" / "src", capture_output=True, text=True)
-    assert made.returncode == 0, made.stdout + made.stderr
-    os.environ |= {"OCTAVE_LIMOSA_PACKAGE": str(ROOT / "octave"), "OCTAVE_LIMOSA_MODULES": str(BUILT)}
+    names = dict.fromkeys(name for toolbox in _octave.TOOLBOXES.values() for name in toolbox)
+    made = _octave.modules(shutil.which("octave-cli"), ["limosa", *names])
+    link = BUILT.with_name(f"{BUILT.name}-{os.getpid()}")
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(made)
+    link.replace(BUILT)
     return BUILT
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import BUILT, OPTIONS, ROOT
 from jobs import Job
+from limosa import _octave
 from limosa_lab.runner import variables
 from mpitb_programs import END, START
 
@@ -191,13 +192,14 @@ def test_utilities_say_what_is_wrong(run):
 @pytest.fixture(scope="session")
 def mex(modules) -> str:
     """The folder of the MEX file that MATLAB would use, compiled for Octave."""
-    prefix = Path(sys.executable).parent.parent
-    line = ["make", "mex", f"MPI_INCLUDE={prefix}/include/limosa", f"MPI_LIB={prefix}/lib/limosa", f"OUT={BUILT}"]
-    with (BUILT / "lock").open("w") as lock:
+    prefix, out = Path(sys.executable).parent.parent, ROOT / "target" / "octave-mex"
+    line = ["make", "mex", f"MPI_INCLUDE={prefix}/include/limosa", f"MPI_LIB={prefix}/lib/limosa", f"OUT={out}"]
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        made = subprocess.run(line, cwd=ROOT / "octave" / "src", capture_output=True, text=True)
+        made = subprocess.run(line, cwd=_octave.package() / "src", capture_output=True, text=True)
     assert made.returncode == 0, made.stdout + made.stderr
-    return str(BUILT / "mex")
+    return str(out / "mex")
 
 
 def test_the_mex_file_returns_what_the_octave_module_changes(octave, mex):

@@ -166,7 +166,8 @@ def test_nothing_is_left_behind_however_early_the_job_is_ended(script, tmp_path,
     time.sleep(delay)
     job.process.send_signal(signal.SIGTERM)
     outcome = job.wait(30)
-    assert outcome.code == 128 + signal.SIGTERM, outcome.text
+    # The signal may end the launcher itself, if that has not come to catch it yet.
+    assert outcome.code in (128 + signal.SIGTERM, -signal.SIGTERM), outcome.text
     assert sorted(file.name for file in tmp_path.iterdir()) == ["script.m"]
     assert "octave-workspace" not in outcome.err
 

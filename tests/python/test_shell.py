@@ -17,7 +17,7 @@ from limosa._languages import Python
 from terminals import LIMOSA
 
 # An interrupt that is typed while the machine is busy may come before the line editor is ready for it.
-pytestmark = pytest.mark.quiet
+types_interrupts = pytest.mark.quiet
 
 
 def session(text: str, *options: str, n: int = 3):
@@ -209,6 +209,7 @@ def test_what_cannot_start_is_said():
     assert outcome.code == 2 and "a number of processes from 1" in outcome.err
 
 
+@pytest.mark.quiet
 def test_waiting_ranks_take_no_processor_time_and_end_with_the_session(tmp_path):
     job = Job([LIMOSA, "shell", "-n", "2"], stdin=subprocess.PIPE, env=os.environ | {"TMPDIR": str(tmp_path)})
     job.process.stdin.write("import os\nos.getpid()\n")
@@ -236,6 +237,7 @@ def processor_time(pid: int) -> int:
 PROMPTS = [pytest.param(["--plain"], r"\[2\] >>> $", id="plain"), pytest.param([], r"\[2\] In \[\d+\]: ", id="ipython")]
 
 
+@types_interrupts
 @pytest.mark.parametrize(("options", "prompt"), PROMPTS)
 def test_a_terminal_has_prompts_interrupts_and_an_end(terminal, options, prompt):
     session = terminal(*options)
@@ -254,6 +256,7 @@ def test_a_terminal_has_prompts_interrupts_and_an_end(terminal, options, prompt)
     assert session.end("\x04") == 0
 
 
+@types_interrupts
 def test_a_block_and_a_half_typed_line_on_a_terminal(terminal):
     session = terminal("--plain")
     session.until(r"\[2\] >>> $")
@@ -269,6 +272,7 @@ def test_a_block_and_a_half_typed_line_on_a_terminal(terminal):
     assert session.end() == 4
 
 
+@types_interrupts
 def test_no_interrupt_is_lost_while_keys_arrive(terminal):
     session = terminal("--plain")
     session.until(r"\[2\] >>> $")
