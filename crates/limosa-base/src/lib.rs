@@ -1,9 +1,9 @@
 //! The ground floor: shared memory, rings, sleeping and waking, clocks, and the operating system's calls that the rest
 //! needs.
 //!
-//! Nothing here knows about messages or MPI. This crate is the one home of `unsafe` shared-memory code: the crates
-//! above see safe types. Whatever is read from a shared segment was written by another process and is treated as
-//! untrusted input by the reader.
+//! Nothing here knows about messages or MPI. Structures that several processes change at once are here and are checked
+//! with loom; the crates above lay them out in shared memory and use them. Whatever is read from a shared segment was
+//! written by another process and is treated as untrusted input by the reader.
 
 #[cfg(not(loom))]
 pub mod alarm;
