@@ -231,6 +231,14 @@ def test_limits_between_protocols_are_found():
         assert line.b(2) == pytest.approx(expected.b(2))
 
 
+@pytest.mark.parametrize(("limit", "found"), [(8193, 8193), (16384, 16384), (12289, 12634)])
+def test_limits_between_sizes_are_powers_of_two_where_there_are_any(limit, found):
+    """From, or beyond, a power of two; otherwise in the middle between two sizes."""
+    true = Piecewise((0, limit), (Line(Growth(1.0), Growth(1e-4)), Line(Growth(9.0), Growth(2e-4))))
+    sizes = samples.fitted_sizes(1 << 20, quick=False)
+    assert fitting.fit_piecewise(synthetic(true, sizes), 2).starts == (0, found)
+
+
 @settings(max_examples=15, deadline=None)
 @given(st.integers(2, 3), st.integers(0, 10**6))
 def test_dynamic_programming_finds_the_best_limits(lines, seed):
@@ -373,18 +381,24 @@ static long roots[2];
 """
 
 
-def test_times_are_those_of_calls_with_root_0(tmp_path):
-    """As most programs have them. What is verified has each root, a few times."""
+@pytest.mark.parametrize("operation", ["bcast", "bcast@turns"])
+def test_times_are_those_of_calls_with_root_0_or_with_roots_by_turns(operation, tmp_path):
+    """What is verified has each root, a few times."""
     (tmp_path / "roots.h").write_text(ROOTS)
     source = catalogue.programs()["primitives"].source
     compiler = Path(sysconfig.get_path("scripts"), "mpicc")
     words = ["-O1", "-include", tmp_path / "roots.h", source, "-o", tmp_path / "primitives", "-lm"]
     subprocess.run([compiler, *words], check=True)
-    command = [compiler.with_name("limosa"), "run", "-n", "2", tmp_path / "primitives", "--quick", "--only", "bcast"]
-    done = subprocess.run([*command, "--sizes", "64"], capture_output=True, text=True, timeout=120)
+    command = [compiler.with_name("limosa"), "run", "-n", "2", tmp_path / "primitives", "--forms", "hot"]
+    done = subprocess.run([*command, "--plan", f"{operation}=64"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     first, other = map(int, re.findall(r"(\d+) with root 0, (\d+) with others", done.stderr)[0])
-    assert 0 < other < first / 4
+    line = records.parse_line(done.stdout, library="limosa", program="primitives", ranks=2, round_number=0)
+    assert samples.case_name(line) == operation
+    if operation == "bcast":
+        assert 0 < other < first / 4
+    else:  # what starts and ends measuring has root 0
+        assert first / 2 < other <= first
 
 
 def test_random_messages_are_none_that_models_are_fitted_to():
@@ -438,10 +452,33 @@ def test_the_least_known_cases_come_first_and_lost_ones_never():
     assert plan.text([("bcast", 0), ("bcast", 8), ("scan", 0), ("bcast", 1)]) == "bcast=0,8;scan=0;bcast=1"
 
 
-def test_more_ranks_than_processors_are_judged_by_the_median():
-    made = [made_records.sample("limosa", "bcast", [9.0, 1.0, 3.0], program="primitives", ranks=p) for p in (2, 4)]
-    of_two = samples.points([records.Sample(**{k: v for k, v in one.items() if k != "kind"}) for one in made], 2)
-    assert [point.time for point in of_two["bcast"]] == [1.0, 3.0]
+def primitives(values, **changes):
+    made = made_records.sample("limosa", "bcast", values, program="primitives", **changes)
+    return records.Sample(**{name: value for name, value in made.items() if name != "kind"})
+
+
+def test_a_time_is_the_median_of_calls_in_the_two_quietest_rounds():
+    """With more ranks than processors it is that of all rounds."""
+    rounds = [[9.0, 1.0, 3.0], [5.0, 5.0, 2.0], [50.0, 40.0, 20.0]]
+    measured = [primitives(values, ranks=p, round=at) for p in (2, 4) for at, values in enumerate(rounds)]
+    assert [point.time for point in samples.points(measured, 2)["bcast"]] == [4.0, 5.0]
+    assert [point.time for point in samples.points(measured, 4, samples.LEAST)["bcast"]] == [1.5, 1.5]
+
+
+def test_roots_by_turns_are_an_operation_of_their_own():
+    """Each root counts as much as the others, however different their calls are."""
+    times = [1.0, 5.0, 1.0, 7.0, 2.0, 5.0]
+    found = samples.points([primitives(times), primitives(times, x={"roots": "turns"})])
+    assert {name: [point.time for point in of_it] for name, of_it in found.items()} == {
+        "bcast": [3.5],
+        "bcast@turns": [3.0],
+    }
+    assert samples.with_turns(["send", "bcast"]) == ["send", "bcast", "bcast@turns"]
+    assert [samples.calls_of(name) for name in ("bcast", "bcast@turns", "scan")] == [
+        "median, root 0",
+        "median, roots by turns",
+        "median",
+    ]
 
 
 # --- Equivalents -------------------------------------------------------------------------------------------------
@@ -495,7 +532,7 @@ def recorded(operations, sizes=POWERS, processes=(2, 3, 4), libraries=("limosa",
     for library in libraries:
         for seed, (name, model) in enumerate(operations.items()):
             for point in synthetic(model, sizes, processes, noise, seed):
-                made = made_records.sample(library, name, [3 * point.time, point.time, 2 * point.time])
+                made = made_records.sample(library, name, [3 * point.time, point.time, point.time / 2])
                 made |= {"program": "primitives", "metric": "time", "ranks": point.p, "bytes": point.n}
                 records.append(made)
     return records
@@ -522,8 +559,25 @@ def test_report_of_a_measurement(keep, capsys):
     kept = stored["limosa"]["bcast"]
     assert kept.processes == (2, 3, 4)
     assert kept.error < 0.07
+    assert kept.times == "median, root 0"
     for n in (0, 100, 10_000):
         assert kept.model.time(n, 4) == pytest.approx(OPERATIONS["bcast"].time(n, 4), rel=0.05)
+
+
+def test_roots_by_turns_have_rows_of_their_own(keep, capsys):
+    turns = [
+        one | {"x": {"roots": "turns"}, "samples": 4 * [min(one["samples"])]}
+        for one in recorded({"bcast": line(20, 1e-3)}, ALL_SIZES)[1:]
+    ]
+    folder = keep(*recorded(OPERATIONS, ALL_SIZES), *turns)
+    assert main(["model", "--report", str(folder), "--statistic", "least"]) == 0
+    rows = [re.split(r"  +", row) for row in capsys.readouterr().out.splitlines() if row.startswith("Limosa")]
+    assert ["Limosa", "MPI_Bcast", "least, root 0"] in [row[:3] for row in rows]
+    assert ["Limosa", "MPI_Bcast", "least, roots by turns"] in [row[:3] for row in rows]
+    _, stored = store.read(folder)
+    assert stored["limosa"]["bcast@turns"].times == "least, roots by turns"
+    assert stored["limosa"]["bcast@turns"].model.time(1000, 4) == pytest.approx(21 / 2, rel=0.05)
+    assert stored["limosa"]["bcast"].model.time(1000, 4) == pytest.approx(5 / 2, rel=0.05)
 
 
 def test_models_are_those_of_each_library(keep, capsys):
@@ -604,9 +658,9 @@ def test_a_measurement_and_its_models(tmp_path, start):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     recording = records.read(tmp_path / "out")
+    assert {samples.case_name(sample) for sample in recording.samples} == {"send", "bcast", "bcast@turns"}
     assert {sample.x["start"] for sample in recording.samples} == {start}
     assert all(sample.verified for sample in recording.samples)
-    assert {sample.bench for sample in recording.samples} == {"send", "bcast"}
     _, stored = store.read(tmp_path / "out")
-    assert stored["limosa"].keys() == {"send", "bcast"}
+    assert stored["limosa"].keys() == {"send", "bcast", "bcast@turns"}
     assert stored["limosa"]["send"].model.time(0) > 0

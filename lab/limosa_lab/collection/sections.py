@@ -231,7 +231,10 @@ def _bars(recording: Recording, found: stats.Results) -> Iterator[Chart]:
 
 def model(recording: Recording, folder: Path) -> Section:
     """Give the section of fitted models: what was measured beside what the models say, and slow operations."""
-    fitted = {name: library.fit(samples.of_library(recording, name)) for name in recording.libraries()}
+    fitted = {
+        name: library.fit(samples.of_library(recording, name), samples.apart(recording))
+        for name in recording.libraries()
+    }
     operations = sorted({name for of_library in fitted.values() for name in of_library} - {"barrier"})
     made = [_estimated(recording, fitted, name) for name in operations]
     shown = model_report.tables(recording, fitted)

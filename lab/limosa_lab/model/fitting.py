@@ -17,13 +17,13 @@ import numpy as np
 from limosa_lab.model.growth import CANDIDATES, FUNCTIONS, Growth, fit_growth
 from limosa_lab.model.models import Hockney, Line, LinearProtocol, LogGP, Model, PerProcesses, Piecewise
 
-MAXIMUM_OF_LINES = 6
+MAXIMUM_OF_LINES = 8
 # A line of its own needs so many sizes: two to fit and one to contradict.
 SIZES_OF_A_LINE = 3
 # Cross-validation leaves out sizes in so many groups, every twelfth in each.
 FOLDS = 12
 # A model with more parameters must predict better by this factor, or the simpler one is taken.
-WORTH = 0.9
+WORTH = 0.95
 # A call without bytes that takes less than this part of the shortest other one's time sends no message.
 AT_ONCE = 0.7
 # Of a call with at most so many bytes the time is that of starting, where calls without bytes send no message.
@@ -135,8 +135,8 @@ def fit_constant(points: Sequence[Point]) -> Piecewise:
 def fit_piecewise(points: Sequence[Point], lines: int) -> Piecewise:
     """Fit so many lines: those limits and parameters whose relative errors have the least sum of squares.
 
-    A limit lies at the first size of its line. The function of p is chosen for each line. Sizes are tried at all
-    places by dynamic programming, so that the result is the best there is.
+    The function of p is chosen for each line. Limits are tried between all sizes by dynamic programming, so that the
+    result is the best there is; `_limit` says where between two sizes a limit lies.
 
     Raises
     ------
@@ -161,7 +161,23 @@ def fit_piecewise(points: Sequence[Point], lines: int) -> Piecewise:
     for of_line in reversed(begins):
         limits.insert(0, int(of_line[limits[0]]))
     found = tuple(_segment(segments.points(first, last))[1] for first, last in pairwise(limits))
-    return Piecewise((0, *(sizes[first] for first in limits[1:-1])), found)
+    return Piecewise((0, *(_limit(sizes[first - 1], sizes[first]) for first in limits[1:-1])), found)
+
+
+def _limit(last: int, first: int) -> int:
+    """Give the size at which a line begins that is fitted to sizes from `first` on, after a line up to `last`.
+
+    Libraries change protocols at powers of two: such a size is the limit, or the last one below. Otherwise it is the
+    geometric mean.
+    """
+    if is_power(first):
+        return first
+    return last + 1 if is_power(last) else round((last * first) ** 0.5)
+
+
+def is_power(n: int) -> bool:
+    """Tell whether a size is a power of two."""
+    return n > 0 and n & (n - 1) == 0
 
 
 class _Segments:

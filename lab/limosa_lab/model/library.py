@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 
 from limosa_lab.model import fitting
 from limosa_lab.model.fitting import Point, TooFewError
 from limosa_lab.model.growth import Growth, fit_growth
 from limosa_lab.model.models import Hockney, LinearProtocol, Model, PerProcesses, Piecewise
-from limosa_lab.model.samples import split
+from limosa_lab.model.samples import MEDIAN, split
 
 # Of the source; goal of its models, and of these.
 ACCURACY = 0.07
@@ -27,6 +27,8 @@ class Operation:
 
     Attributes
     ----------
+    name, statistic
+        As in `samples.points`: ``bcast`` or, with roots by turns, ``bcast@turns``; the statistic of the times.
     measured, validation
         What the models were fitted to, and the random messages.
     hockney, protocol
@@ -50,6 +52,7 @@ class Operation:
     errors: Mapping[str, float]
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     best_intervals: Mapping[str, Interval] = field(default_factory=dict)
+    statistic: str = MEDIAN
 
     @property
     def error(self) -> float | None:
@@ -83,9 +86,11 @@ def fit(measured: Mapping[str, Sequence[Point]], validation: Collection[int] | N
 
 
 def fit_all(
-    measured: Mapping[str, Mapping[str, Sequence[Point]]], validation: Collection[int] | None = None
+    measured: Mapping[str, Mapping[str, Sequence[Point]]],
+    validation: Collection[int] | None = None,
+    statistic: str = MEDIAN,
 ) -> dict[str, dict[str, Operation]]:
-    """Fit models of all operations of several libraries, on all processors."""
+    """Fit models of all operations of several libraries, on all processors; the statistic is that of the times."""
     todo = [(library, name) for library, operations in measured.items() for name in operations]
     made: dict[str, dict[str, Operation]] = {library: {} for library in measured}
     if len(todo) < FEW:
@@ -96,7 +101,7 @@ def fit_all(
             fitted = [one.result() for one in waiting]
     for (library, name), operation in zip(todo, fitted, strict=True):
         if operation is not None:
-            made[library][name] = operation
+            made[library][name] = replace(operation, statistic=statistic)
     return made
 
 

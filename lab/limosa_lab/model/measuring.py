@@ -35,11 +35,11 @@ class Known:
     times: dict[Case, list[float]] = field(default_factory=dict)
     lost: set[Case] = field(default_factory=set)
 
-    def take(self, found: Sequence[Sample], oversubscribed: bool) -> None:
+    def take(self, found: Sequence[Sample]) -> None:
         for sample in found:
             if sample.verified and sample.samples:
-                value = samples.time_of(sample.samples, oversubscribed=oversubscribed)
-                self.times.setdefault((sample.bench, sample.bytes), []).append(value)
+                case = (samples.case_name(sample), sample.bytes)
+                self.times.setdefault(case, []).append(samples.time_of(sample.samples, roots=samples.roots_of(sample)))
 
 
 # What is known by library and number of ranks, and what chooses from that the cases of a library's next run.
@@ -65,7 +65,7 @@ def run(session: measure.Session, program: Program, wanted: Wanted, earlier: Rec
     if earlier:
         for (name, p), entry in known.items():
             of_both = [sample for sample in earlier.samples if sample.library == name and sample.ranks == p]
-            entry.take(of_both, p > session.processors)
+            entry.take(of_both)
         begin -= sum(run.seconds for run in earlier.runs)
     end = begin + wanted.seconds
     first_round = 1 + max((run.round for run in earlier.runs), default=-1) if earlier else 0
@@ -115,7 +115,7 @@ def _round(
         )
         words = ["--plan", plan.text(cases), "--seconds", f"{seconds:.1f}"]
         for record, found in session.run(task, name, number, words, seconds + GRACE):
-            entry.take(found, task.ranks > session.processors)
+            entry.take(found)
             _lose(entry, record, cases, found, in_time=record.seconds < seconds)
     return busy
 
@@ -126,7 +126,7 @@ def _lose(entry: Known, record: Run, cases: Sequence[Case], found: Sequence[Samp
     These are the one at which a run failed or hung, the first of which it has printed nothing, and all that a run that
     ended well before its time has left out: not every language has every operation.
     """
-    printed = {(sample.bench, sample.bytes) for sample in found if sample.verified}
+    printed = {(samples.case_name(sample), sample.bytes) for sample in found if sample.verified}
     missing = [case for case in cases if case not in printed]
     if record.outcome != "ok":
         entry.lost.update(missing[:1])
@@ -163,7 +163,7 @@ def begin(
     libraries
         Measured in place of Limosa and the peers of the options.
     choose
-        What to measure in place of all operations at all sizes of the options.
+        What to measure in place of all operations, with root 0 and with roots by turns, at all sizes of the options.
 
     """
     session, todo = measure.begin(options, output, observer, resumed, libraries)
@@ -171,7 +171,7 @@ def begin(
     ranks = sorted({task.ranks for task in todo})
     if choose is None:
         operations = list(dict.fromkeys(name for task in todo for name in task.benches))
-        choose = unknown(operations, settings["sizes"], settings["validation"])
+        choose = unknown(samples.with_turns(operations), settings["sizes"], settings["validation"])
     runner.adopt_orphans()
     run(session, todo[0].program, Wanted(choose, ranks, settings["seconds"], settings["rounds"]), resumed)
     session.end()

@@ -10,7 +10,7 @@ from limosa_lab import html_page, studies
 from limosa_lab.model import equivalents, metrics
 from limosa_lab.model.growth import Growth
 from limosa_lab.model.library import ACCURACY, Interval, Operation, models
-from limosa_lab.model.samples import VALIDATION
+from limosa_lab.model.samples import TURNS, VALIDATION, calls_of
 from limosa_lab.records import Recording
 from limosa_lab.tables import Table, troubles
 from limosa_lab.wording import bench_title, listed, number, size
@@ -20,8 +20,10 @@ Libraries = Mapping[str, Mapping[str, Operation]]
 MANY = 1 << 20
 
 INTRODUCTION = (
-    "Each operation was measured call by call; the slowest rank counts. Its time is the least of all samples, or the "
-    "median with more ranks than processors. Models were fitted to messages of 0 bytes, of powers of two, of odd sizes "
+    "Each operation was measured call by call; the slowest rank counts. Its time is the statistic in the table, of the "
+    "calls of a round, and of these the mean of the two least rounds, or the median with more ranks than processors. "
+    "Operations with a root were measured with root 0, as in most programs, and with roots by turns. Models were "
+    "fitted to messages of 0 bytes, of powers of two, of odd sizes "
     "between these, and of further ones where these do not lie on a line. Calls of collective operations without bytes "
     "that return at once are no messages and are left out. In brackets: intervals of 95 % confidence. "
     "Their error is that of "
@@ -40,8 +42,10 @@ COLUMNS = (
 
 
 def title(operation: str) -> str:
-    """Give the title of an operation."""
-    return "MPI_Send" if operation == "send" else bench_title(operation)
+    """Give the title of an operation: ``MPI_Bcast``, or ``MPI_Bcast, roots by turns``."""
+    bench = operation.removesuffix(TURNS)
+    by_turns = ", roots by turns" if bench != operation else ""
+    return ("MPI_Send" if bench == "send" else bench_title(bench)) + by_turns
 
 
 def parameters(recording: Recording, fitted: Libraries) -> list[Table]:
@@ -61,12 +65,12 @@ def parameters(recording: Recording, fitted: Libraries) -> list[Table]:
 
 def _parameters(operation: Operation) -> list[str]:
     numbers = sorted({point.p for point in operation.measured})
-    model = operation.protocol
+    model, bench = operation.protocol, operation.name.removesuffix(TURNS)
     if model is None:
         times = {p: operation.best.time(0, p) for p in numbers}
         peak = 0.0
-        if operation.name in metrics.FACTORS:
-            peak = metrics.peak(metrics.specific_performance(operation.name, Growth(times[p]), p) for p in numbers)
+        if bench in metrics.FACTORS:
+            peak = metrics.peak(metrics.specific_performance(bench, Growth(times[p]), p) for p in numbers)
         t0 = getattr(operation.best, "t0", None) or ", ".join(f"{time:.3g} (p={p})" for p, time in times.items())
         return [title(operation.name), str(t0), "-", "-", number(peak), "-"]
     cells = [
@@ -75,10 +79,10 @@ def _parameters(operation: Operation) -> list[str]:
         _with_intervals(model.intercept, "intercept", operation.intervals),
         _with_intervals(model.tb, "tb", operation.intervals, 1e3),
     ]
-    if operation.name not in metrics.FACTORS:
+    if bench not in metrics.FACTORS:
         return [*cells, "-", "-"]
-    specific = metrics.peak(metrics.specific_performance(operation.name, model.t0, p) for p in numbers)
-    bandwidth = metrics.peak(metrics.asymptotic_bandwidth(operation.name, model.tb, p) for p in numbers)
+    specific = metrics.peak(metrics.specific_performance(bench, model.t0, p) for p in numbers)
+    bandwidth = metrics.peak(metrics.asymptotic_bandwidth(bench, model.tb, p) for p in numbers)
     return [*cells, number(specific), number(bandwidth)]
 
 
@@ -93,18 +97,19 @@ def accuracy(recording: Recording, fitted: Libraries) -> Table:
     """Give the errors of Hockney's model, of the protocol term and of the best model."""
     processors = int(recording.environment.get("processors", MANY))
     most = max((point.p for ops in fitted.values() for one in ops.values() for point in one.measured), default=0)
-    columns = ["library", "operation", "Hockney", "protocol term", "best model", "its error", f"p <= {processors}"]
+    columns = ["library", "operation", "times", "Hockney", "protocol term", "best model", "its error"]
     table = Table(
         "Mean absolute relative error of random messages, in percent; ! above "
         f"{100 * ACCURACY:.0f} %; {processors} processors",
-        [*columns, f"p > {processors}", "at its worst"],
-        words=2,
+        [*columns, f"p <= {processors}", f"p > {processors}", "at its worst"],
+        words=3,
     )
     for library, operations in fitted.items():
         for operation in operations.values():
             if operation.error is None:
                 continue
-            cells = [recording.titles()[library], title(operation.name)]
+            bench = operation.name.removesuffix(TURNS)
+            cells = [recording.titles()[library], title(bench), calls_of(operation.name, operation.statistic)]
             cells += [_percent(operation.errors.get(name)) for name in ("Hockney", "protocol term")]
             cells += [operation.best.name, _judged(operation.error)]
             cells += [_judged(operation.error_among(range(processors + 1)))]
@@ -151,9 +156,13 @@ def answer(recording: Recording, fitted: Libraries) -> str:
     hockney = [operation.errors["Hockney"] for operation in known if "Hockney" in operation.errors]
     titles = listed([recording.titles()[library] for library in fitted])
     text = (
-        f"The best models of {titles} predict random messages with a mean error of {100 * mean:.1f} %; "
+        f"The best models of {titles} predict the {known[0].statistic} time of random messages with a mean error of "
+        f"{100 * mean:.1f} %; "
         f"{len(within)} of {len(known)} are within {100 * ACCURACY:.0f} %."
     )
+    by_turns = [operation.error or 0 for operation in known if operation.name.endswith(TURNS)]
+    if by_turns:
+        text += f" With roots by turns the mean error is {100 * sum(by_turns) / len(by_turns):.1f} %."
     if hockney:
         text += f" Hockney's model: {100 * statistics.median(hockney):.0f} %, in the median over the operations."
     processors = int(recording.environment.get("processors", MANY))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -15,17 +15,53 @@ from limosa_lab.records import Recording, Sample
 PROGRAM = "primitives"
 # Random messages of each operation that no model is fitted to, as in the source.
 VALIDATION = 20
+# Operations with a root, and the suffix of their names where roots take turns; without it, the root is rank 0.
+ROOTED = ("bcast", "gather", "gatherv", "scatter", "scatterv", "reduce")
+TURNS = "@turns"
+# Statistics of the calls of a round.
+MEDIAN, LEAST = "median", "least"
+STATISTICS: Mapping[str, Callable[[Sequence[float]], float]] = {
+    MEDIAN: lambda times: float(np.median(times)),
+    LEAST: min,
+}
+# Rounds whose mean is the time of a case.
+QUIET_ROUNDS = 2
+
+
+def case_name(sample: Sample) -> str:
+    """Give the name of a measured operation: ``bcast``, or ``bcast@turns`` with roots by turns."""
+    return sample.bench + (TURNS if sample.x.get("roots") == "turns" else "")
+
+
+def with_turns(operations: Sequence[str]) -> list[str]:
+    """Give operations and, of those with a root, the same with roots by turns."""
+    return [*operations, *(name + TURNS for name in operations if name in ROOTED)]
+
+
+def calls_of(operation: str, statistic: str = MEDIAN) -> str:
+    """Say which calls a time is of: ``median, root 0``."""
+    bench, _, turns = operation.partition(TURNS[0])
+    roots = ", roots by turns" if turns else ", root 0" if bench in ROOTED else ""
+    return statistic + roots
 
 
 def fitted_sizes(largest: int, *, quick: bool) -> list[int]:
     """Give the sizes to which models are fitted, in the order of their importance, powers of four first.
 
-    0, powers of two up to `largest`, and odd sizes between these: copies of bytes that are not aligned take longer, and
-    messages of programs have any size. With `quick` powers of four alone.
+    0, powers of two up to `largest`, and three odd sizes between each two of these: copies of bytes that are not
+    aligned take longer, and messages of programs have any size. With `quick` powers of four alone.
     """
     powers = [1 << k for k in range(largest.bit_length()) if 1 << k <= largest]
-    more = [] if quick else [*spread(odd_sizes(largest)), *spread(powers[1::2])]
-    return [0, *spread(powers[::2]), *more]
+    if quick:
+        return [0, *spread(powers[::2])]
+    halves, *quarters = (odd_sizes(largest, part) for part in (0.5, 0.25, 0.75))
+    return [
+        0,
+        *spread(powers[::2]),
+        *spread(halves),
+        *spread(powers[1::2]),
+        *spread(sorted(itertools.chain(*quarters))),
+    ]
 
 
 def wanted_sizes(largest: int, seed: int, *, quick: bool) -> tuple[list[int], list[int]]:
@@ -52,9 +88,9 @@ def spread(sizes: Sequence[int]) -> list[int]:
     return found
 
 
-def odd_sizes(largest: int) -> list[int]:
-    """Give an odd size between each two powers of two from 32 bytes on."""
-    return [n for n in (int(2 ** (k + 0.5)) | 1 for k in range(5, largest.bit_length())) if n <= largest]
+def odd_sizes(largest: int, part: float = 0.5) -> list[int]:
+    """Give an odd size between each two powers of two from 32 bytes on, this part of the logarithm beyond the lower."""
+    return [n for n in (int(2 ** (k + part)) | 1 for k in range(5, largest.bit_length())) if n <= largest]
 
 
 def validation_sizes(largest: int, seed: int) -> list[int]:
@@ -63,32 +99,52 @@ def validation_sizes(largest: int, seed: int) -> list[int]:
     found: set[int] = set()
     while len(found) < VALIDATION:
         n = int(np.exp(random.uniform(np.log(3), np.log(largest))))
-        if n & (n - 1) and n not in odd_sizes(largest):
+        if n not in fitted_sizes(largest, quick=False):
             found.add(n)
     return sorted(found)
 
 
-def time_of(times: Sequence[float], *, oversubscribed: bool) -> float:
-    """Give the time of a case from its samples: the least.
+def time_of(times: Sequence[float], statistic: str = MEDIAN, roots: int = 1) -> float:
+    """Give the time of a case in one round: the statistic of its calls.
 
-    With more ranks than processors it is the median. A rank that waits for a processor is far slower than one that has
-    it, and the least time is then that of the rare calls in which nobody waited.
+    Of calls with so many `roots` by turns it is the mean of the roots' statistics: calls with root 0 may take half as
+    long as others, and a median of both kinds would be of either by chance.
     """
-    return float(np.median(times)) if oversubscribed else min(times)
+    return float(np.mean([STATISTICS[statistic](times[root::roots]) for root in range(min(roots, len(times)))]))
 
 
-def points(samples: Iterable[Sample], processors: float = math.inf) -> dict[str, list[Point]]:
-    """Give the measurements of each operation: one time of each size and number of processes."""
+def roots_of(sample: Sample) -> int:
+    """Give the number of roots that take turns."""
+    return sample.ranks if case_name(sample).endswith(TURNS) else 1
+
+
+def of_rounds(times: Sequence[float], *, oversubscribed: bool) -> float:
+    """Give the time of a case from those of its rounds: the mean of the two least, which nothing else disturbed.
+
+    With more ranks than processors it is the median: the ranks disturb each other in all rounds.
+    """
+    return float(np.median(times) if oversubscribed else np.mean(sorted(times)[:QUIET_ROUNDS]))
+
+
+def points(samples: Iterable[Sample], processors: float = math.inf, statistic: str = MEDIAN) -> dict[str, list[Point]]:
+    """Give the measurements of each operation: one time of each size and number of processes.
+
+    Names are those of `case_name`. The statistic is of the calls of each round.
+    """
     found: dict[str, dict[tuple[int, int], list[float]]] = {}
     for sample in samples:
         if sample.program != PROGRAM or sample.form != "hot" or not sample.verified:
             continue
         if sample.x.get("language", "C") != "C":
             continue  # of `limosa bench primitives`
-        found.setdefault(sample.bench, {}).setdefault((sample.bytes, sample.ranks), []).extend(sample.samples)
+        if sample.samples:
+            of_operation = found.setdefault(case_name(sample), {})
+            of_operation.setdefault((sample.bytes, sample.ranks), []).append(
+                time_of(sample.samples, statistic, roots_of(sample))
+            )
     made = {
         operation: sorted(
-            Point(n, p, time_of(times, oversubscribed=p > processors)) for (n, p), times in cases.items() if times
+            Point(n, p, of_rounds(times, oversubscribed=p > processors)) for (n, p), times in cases.items()
         )
         for operation, cases in found.items()
     }
@@ -108,8 +164,8 @@ def split(measured: Sequence[Point], validation: Collection[int] | None = None) 
     return fitted, [point for point in measured if point.n in left_out]
 
 
-def of_library(recording: Recording, library: str) -> dict[str, list[Point]]:
-    """Give the measurements of a library.
+def of_library(recording: Recording, library: str, statistic: str = MEDIAN) -> dict[str, list[Point]]:
+    """Give the measurements of a library, by operation as `points` names them.
 
     Raises
     ------
@@ -118,7 +174,7 @@ def of_library(recording: Recording, library: str) -> dict[str, list[Point]]:
 
     """
     processors = recording.environment.get("processors", math.inf)
-    found = points((sample for sample in recording.samples if sample.library == library), processors)
+    found = points((sample for sample in recording.samples if sample.library == library), processors, statistic)
     if not found:
         raise LabError(
             f"there are no measurements of {PROGRAM} with {recording.titles().get(library, library)}",

@@ -1,8 +1,9 @@
 """Models in a file: ``models.json``, written by ``limosa model`` and read by ``limosa predict``.
 
 An object with ``format`` (1), the ``environment`` of the measurement, and ``libraries``: for each one its operations,
-each with the ``model`` (its kind and its parameters), the ``error`` for random messages, the ``processes`` and the
-``largest`` message of the measurements, and ``confidence``, the intervals of 95 % of the model's parameters.
+each with the ``model`` (its kind and its parameters), the calls that it describes (``times``, such as ``median, root
+0``), the ``error`` for random messages, the ``processes`` and the ``largest`` message of the measurements, and
+``confidence``, the intervals of 95 % of the model's parameters. Operations with roots by turns end in ``@turns``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from limosa_lab.errors import LabError
 from limosa_lab.model.growth import FUNCTIONS, Growth
 from limosa_lab.model.library import Operation
 from limosa_lab.model.models import Hockney, Line, LinearProtocol, LogGP, Model, PerProcesses, Piecewise
+from limosa_lab.model.samples import LEAST, calls_of
 from limosa_lab.records import Recording
 
 FILE_NAME = "models.json"
@@ -27,12 +29,13 @@ _KINDS = {kind.__name__: kind for kind in (Hockney, LinearProtocol, LogGP, Piece
 
 @dataclass(frozen=True)
 class Stored:
-    """One model of a file, with the range in which it was fitted."""
+    """One model of a file, with the calls that it describes and the range in which it was fitted."""
 
     model: Model
     error: float | None
     processes: tuple[int, ...]
     largest: int
+    times: str
 
 
 def write(recording: Recording, fitted: Mapping[str, Mapping[str, Operation]], folder: Path) -> Path:
@@ -62,10 +65,7 @@ def read(file: Path) -> tuple[dict[str, Any], dict[str, dict[str, Stored]]]:
         if content["format"] != FORMAT:
             raise LabError(f"{file} has format {content['format']}; this version reads format {FORMAT}")
         return content["environment"], {
-            library: {
-                name: Stored(_model(kept["model"]), kept["error"], tuple(kept["processes"]), int(kept["largest"]))
-                for name, kept in operations.items()
-            }
+            library: {name: _read(name, kept) for name, kept in operations.items()}
             for library, operations in content["libraries"].items()
         }
     except OSError as error:
@@ -74,9 +74,16 @@ def read(file: Path) -> tuple[dict[str, Any], dict[str, dict[str, Stored]]]:
         raise LabError(f"{file} is damaged: {error!r}", hint="`limosa model --report FOLDER` writes it anew") from None
 
 
+def _read(name: str, kept: Mapping[str, Any]) -> Stored:
+    # Files of earlier versions do not say which calls; their times are the least.
+    times = kept.get("times", calls_of(name, LEAST))
+    return Stored(_model(kept["model"]), kept["error"], tuple(kept["processes"]), int(kept["largest"]), times)
+
+
 def _stored(operation: Operation) -> dict[str, Any]:
     return {
         "model": _plain(operation.best),
+        "times": calls_of(operation.name, operation.statistic),
         "error": operation.error,
         "processes": sorted({point.p for point in operation.measured}),
         "largest": max(point.n for point in operation.measured),

@@ -101,12 +101,15 @@ def predict(arguments: Sequence[str]) -> int:
     if given.network not in known:
         raise LabError(f"there is no network `{given.network}`", hint=f"known: {', '.join(known)}")
     models = _models(given.models, given.library) if given.models else {}
-    inside = networks.from_model(models["send"].model) if "send" in models else known["memory"]
+    send = models.get("send")
+    inside = networks.from_model(send.model, send.times) if send else known["memory"]
     cluster = Cluster(given.ranks, given.hosts, inside, known[given.network])
     table = _table(given.operation, given.sizes or [0], cluster, models)
     studies.show(table.text, Terminal("limosa predict"))
     print(f"\nPredicted, not measured. Inside a host: {inside.source}.", end=" ")
     print(f"Between hosts: {cluster.between.source or given.network}." if given.hosts > 1 else "One host.")
+    if given.hosts == 1 and given.operation in models:
+        print(f"The column `model` is the fitted time of calls: {models[given.operation].times}.")
     return 0
 
 

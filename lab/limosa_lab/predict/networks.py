@@ -83,7 +83,7 @@ def read(file: Path) -> dict[str, Costs]:
         raise LabError(f"{file} is not JSON: {error}") from None
 
 
-def from_model(model: Model) -> Costs:
+def from_model(model: Model, times: str = "median") -> Costs:
     """Take the costs of messages inside a host from a fitted model of MPI_Send.
 
     A ping-pong cannot tell latency from overhead: a third of its time without bytes is taken for each of L, o and o.
@@ -92,7 +92,7 @@ def from_model(model: Model) -> Costs:
     empty, long = model.time(0, 2), float(1 << 20)
     sizes = [0.0, *(2.0 ** (k / 4) for k in range(81))]
     curve = tuple((n, max(model.time(n, 2) - empty, 0.0)) for n in sizes)
-    return Costs(empty / 3, empty / 3, empty / 3, curve[-1][1] / long, "the fitted model of MPI_Send", curve)
+    return Costs(empty / 3, empty / 3, empty / 3, curve[-1][1] / long, f"the fitted model of MPI_Send ({times})", curve)
 
 
 def _parse(content: Any, name: str) -> dict[str, Costs]:

@@ -12,9 +12,9 @@ import mpi.MPI;
 
 /**
  * The operations of which models are made, called from Java: the twin of {@code primitives.c}, with the same lines and
- * options. Each call is timed by itself, all ranks start at the same time, and the slowest counts; the least of the
- * samples is the time of the operation. Before the first samples of an operation it is called until the compiler of the
- * Java machine has done its work.
+ * options. Each call is timed by itself, all ranks start at the same time, and the slowest counts. Before the first
+ * samples of an operation it is called until the compiler of the Java machine has done its work. The root is rank 0, or,
+ * of a plan's {@code NAME@turns}, the next rank each time.
  *
  * <p>Options: {@code --sizes N,...}, {@code --only NAME,...} or {@code --plan NAME=N[,N];...}, {@code --samples N},
  * {@code --seconds S} (after which no case begins), {@code --start barrier|window}, {@code --quick},
@@ -78,7 +78,7 @@ final class Primitives {
                 if (isOfPair && ranks != 2 || part.operation == Operation.BARRIER && n != 0) {
                     continue;
                 }
-                measure(new Call(part.operation, n, options.buffers, world));
+                measure(new Call(part.operation, n, options.buffers, world), part.hasTurns);
             }
         }
         return isRight;
@@ -94,8 +94,9 @@ final class Primitives {
         return over[0] != 0;
     }
 
-    private void measure(Call call) {
+    private void measure(Call call, boolean hasTurns) {
         boolean isVerified = verify(call);
+        call.hasTurns = hasTurns;
         isRight &= isVerified;
         double each = warmUp(call);
         int wanted = Math.max(LEAST_SAMPLES, (int) Math.min(options.samples, options.patience / each));
@@ -136,15 +137,17 @@ final class Primitives {
             values.append(values.isEmpty() ? "" : ",").append(String.format(Locale.ROOT, "%.4f", sample * factor));
         }
         String line = "{\"bench\":\"%s\",\"form\":\"hot\",\"bytes\":%d,\"ranks\":%d,\"metric\":\"time\",\"unit\":\"us\","
-                + "\"samples\":[%s],\"verified\":%b,\"x\":{\"start\":\"%s\",\"buffers\":\"%s\"}}";
+                + "\"samples\":[%s],\"verified\":%b,\"x\":{\"start\":\"%s\",\"buffers\":\"%s\"%s}}";
         System.out.println(String.format(Locale.ROOT, line, call.operation.title(), call.n, ranks, values, isVerified,
-                options.hasWindows ? "window" : "barrier", options.buffers.title()));
+                options.hasWindows ? "window" : "barrier", options.buffers.title(),
+                call.hasTurns ? ",\"roots\":\"turns\"" : ""));
     }
 
     // --- starting together ---
 
     private double afterBarrier(Call call) {
         world.Barrier();
+        call.takeTurn();
         double begin = now();
         call.run();
         return now() - begin;
@@ -155,6 +158,7 @@ final class Primitives {
         double[] start = {now() + window};
         world.Bcast(start, 0, 1, MPI.DOUBLE, 0);
         double begin = start[0] - clockOffset;
+        call.takeTurn();
         boolean isLate = now() > begin;
         while (now() < begin) {
             Thread.onSpinWait();
@@ -218,7 +222,7 @@ final class Primitives {
             call.run();
             isMine &= call.check(message);
         }
-        // Times are those of calls like most programs', whose root is rank 0 each time.
+        // Times are those of calls like most programs', whose root is rank 0 each time, unless roots take turns.
         call.root = 0;
         int[] all = new int[1];
         world.Allreduce(new int[] {isMine ? 1 : 0}, 0, all, 0, 1, MPI.INT, MPI.MIN);
@@ -266,6 +270,7 @@ final class Primitives {
         private final Object out;
         private final Object in;
         private int root;
+        private boolean hasTurns;
 
         Call(Operation operation, int n, Buffers buffers, Intracomm world) {
             this.operation = operation;
@@ -296,6 +301,11 @@ final class Primitives {
                         : ByteBuffer.allocateDirect(8 * items).order(ByteOrder.nativeOrder()).asDoubleBuffer();
             }
             return buffers == Buffers.ARRAYS ? new byte[items] : ByteBuffer.allocateDirect(items);
+        }
+
+        /** Makes the next rank the root if roots take turns. */
+        void takeTurn() {
+            root = hasTurns ? (root + 1) % ranks : root;
         }
 
         void run() {
@@ -433,8 +443,8 @@ final class Primitives {
 
     // --- options ---
 
-    /** Sizes at which an operation is measured. */
-    record Plan(Operation operation, int[] sizes) {}
+    /** Sizes at which an operation is measured, with root 0 or roots by turns. */
+    record Plan(Operation operation, int[] sizes, boolean hasTurns) {}
 
     static final class Options {
         List<Plan> plan;
@@ -503,7 +513,7 @@ final class Primitives {
         private static List<Plan> chosen(String[] only, int[] sizes) {
             return Arrays.stream(Operation.values())
                     .filter(each -> only.length == 0 || Arrays.asList(only).contains(each.title()))
-                    .map(each -> new Plan(each, sizes)).toList();
+                    .map(each -> new Plan(each, sizes, false)).toList();
         }
 
         private static List<Plan> planned(String text) {
@@ -513,9 +523,10 @@ final class Primitives {
                 if (sides.length != 2) {
                     throw new IllegalArgumentException("`" + part + "` in the plan is not like bcast=0,4,16");
                 }
+                String[] name = sides[0].split("@");
                 for (Operation each : Operation.values()) {
-                    if (each.title().equals(sides[0])) {
-                        found.add(new Plan(each, sizes(sides[1])));
+                    if (each.title().equals(name[0])) {
+                        found.add(new Plan(each, sizes(sides[1]), name.length > 1));
                     }
                 }
             }

@@ -1,7 +1,7 @@
 /* lab: ranks=2,3,4,5,6,7,8 limit=600 */
 /* The operations of which models are made (limosa_lab.model), each call on its own: all ranks start at the same time,
- * and the slowest counts. A sample is one call; the least of them is the time of the operation. So measured the source
- * of the models, G. L. Taboada et al., section 3, with 150 samples.
+ * and the slowest counts. A sample is one call. So measured the source of the models, G. L. Taboada et al., section 3,
+ * with 150 samples.
  *
  * `bytes` is what the models call n: see limosa_lab/model/metrics.py. Blocks are n / ranks bytes, and at least one byte
  * unless n is 0; vectors of doubles have n / 8 elements, and at least one. `send` is half of a ping-pong, on 2 ranks.
@@ -13,7 +13,7 @@
  * order in which they are measured; after so many seconds no further case begins.
  *
  * Verified: each operation at each size, as in the other programs, with roots by turns. Times are those of calls with
- * root 0. */
+ * root 0, or, of a plan's `OPERATION@turns`, of calls with roots by turns (`"roots":"turns"` in `x`). */
 #include "blocking.h"
 
 LAB_SIZES(sizes, (0, 1, 4, 16, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20),
@@ -32,6 +32,10 @@ enum { UNKNOWN = -2, SEND = -1 }; /* beside the collectives */
 #define WARM_UP_SECONDS 2e-3
 #define NEVER 1e300
 
+/* The root of each timed call is the next rank; otherwise it is rank 0. */
+static bool roots_by_turns;
+static const char turns_suffix[] = "@turns";
+
 /* How the calls of this run begin and end. */
 struct manner {
     double patience; /* seconds for the samples of one case */
@@ -41,11 +45,11 @@ struct manner {
 
 /* --- starting together -------------------------------------------------------------------------------------------- */
 
-/* A call like those of most programs: the root, if there is one, is rank 0 each time. With roots by turns calls take up
- * to 30 % less. */
+/* One call. The root is rank 0 each time, as in most programs, or the next rank each time. */
 static double call(struct lab_case *c)
 {
-    c->operation = 0;
+    if (!roots_by_turns)
+        c->operation = 0;
     return c->run(c, 1);
 }
 
@@ -133,7 +137,8 @@ static size_t argument(enum collective which, size_t n)
 static void print(struct lab_case *c, const struct lab_samples *s, size_t n, double factor)
 {
     char x[100];
-    snprintf(x, sizeof x, "{\"start\":\"%s\",\"argument\":%zu}", lab.windows ? "window" : "barrier", c->bytes);
+    snprintf(x, sizeof x, "{\"start\":\"%s\",\"argument\":%zu%s}", lab.windows ? "window" : "barrier", c->bytes,
+             roots_by_turns ? ",\"roots\":\"turns\"" : "");
     c->x = x;
     c->bytes = n;
     lab_print_times(c, s, "time", "us", factor);
@@ -218,7 +223,9 @@ static void follow(char *plan, const struct manner *how)
         of_collectives.samples = SAMPLES_OF_A_ROUND;
     for (char *rest = NULL, *part = strtok_r(plan, ";", &rest); part; part = strtok_r(NULL, ";", &rest)) {
         char *is = strchr(part, '=');
-        int which = is ? operation(part, (size_t)(is - part)) : UNKNOWN;
+        size_t name = is ? (size_t)(is - part) : 0, suffix = strlen(turns_suffix);
+        roots_by_turns = name > suffix && !strncmp(is - suffix, turns_suffix, suffix);
+        int which = is ? operation(part, name - (roots_by_turns ? suffix : 0)) : UNKNOWN;
         if (which == UNKNOWN || !lab_read_sizes(is + 1))
             lab_refuse("`%s` in the plan is not an operation with its sizes, such as bcast=0,4,16", part);
         if (!measure_sizes(which, which == SEND ? how : &of_collectives))

@@ -39,7 +39,7 @@ def compare(
     for sample in samples:
         if sample.program == PROGRAM and sample.library in (before, after) and sample.verified and sample.samples:
             of_case = times.setdefault((sample.bench, sample.ranks, sample.bytes), {})
-            took = time_of(sample.samples, oversubscribed=sample.ranks > processors)
+            took = time_of(sample.samples, "median" if sample.ranks > processors else "least")
             of_case.setdefault(sample.library, {})[sample.round] = took
     found = {}
     for (operation, ranks, n), libraries in times.items():
