@@ -136,7 +136,7 @@ bench: $(STAMPS)/limosa $(STAMPS)/lab ## Measure beside MPICH, Open MPI and Inte
 	limosa bench --budgets --against mpich,openmpi,intel $(if $(QUICK),--quick) --output bench/$$(date +%Y%m%d-%H%M%S)
 
 .PHONY: clean
-clean: ## Remove what was built (the cached wheel of mpi4py outside the tree stays)
+clean: ## Remove what was built (the cached modules for mpi4py outside the tree stay)
 	rm -rf target $(VENV) dist wave3d.png .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # --- set-up ----------------------------------------------------------------------------------------------------------
@@ -166,5 +166,5 @@ $(STAMPS)/limosa: $(WHEEL_SOURCES) $(STAMPS)/build
 	@touch $@
 
 $(STAMPS)/mpi4py: $(STAMPS)/limosa
-	$(BIN)/python -m limosa.install_mpi4py
+	$(PIP) install "$$(echo $(VENV)/wheel/limosa-*.whl)[mpi4py]"
 	@touch $@

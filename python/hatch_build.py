@@ -18,6 +18,7 @@ in the environment                 from
 ``limosa/octave/src/mpitb_*.cc``   ``limosa-api -- octave-functions`` and ``octave-constants``
 ``limosa/java/limosa.jar``         ``java/`` and ``limosa-api -- java``, where a JDK is there
 ``limosa/_fast_path*.so``          ``python/compiled/``, where a C compiler and Python's header are there
+``limosa/_mpi4py*.so``             mpi4py's source package, likewise: see ``python/build_mpi4py.py``
 =================================  ==========================================================
 
 Wheels hold no symbolic links, hence the copies and the linker's line. Packages of other MPI libraries bring files of
@@ -32,6 +33,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +50,12 @@ class LimosaBuildHook(BuildHookInterface[Any]):
         shutil.rmtree(staging, ignore_errors=True)
         staging.mkdir(parents=True)
 
-        built = cargo_build(root, ["limosa-abi", "limosa-cli", "limosa-profile", "limosa-check"])
+        header = staging / "mpi.h"
+        header.write_bytes(generated("header", root))
+        with ThreadPoolExecutor() as pool:
+            mpi4py = pool.submit(mpi4py_modules, root, header)
+            built = cargo_build(root, ["limosa-abi", "limosa-cli", "limosa-profile", "limosa-check"])
+        build_data["force_include"] |= mpi4py.result()
         library = strip(artifact(built, "libmpi_abi.so"), staging / "libmpi_abi.so.1")
         launcher = strip(artifact(built, "limosa"), staging / "limosa")
         before = ["liblimosa_profile.so", "liblimosa_check.so"]
@@ -57,8 +64,6 @@ class LimosaBuildHook(BuildHookInterface[Any]):
         linker_line.write_text(
             "/* For the linker: the library and its only name at run time. */\nINPUT(libmpi_abi.so.1)\n"
         )
-        header = staging / "mpi.h"
-        header.write_bytes(generated("header", root))
         for name in ("functions", "constants"):
             source = staging / f"mpitb_{name}.cc"
             source.write_bytes(generated(f"octave-{name}", root))
@@ -93,14 +98,28 @@ class LimosaBuildHook(BuildHookInterface[Any]):
                 copy = staging / name
                 shutil.copy(scripts / script, copy)
                 build_data["shared_scripts"][str(copy)] = name
-        module = fast_path(root / "python" / "compiled", staging)
-        if module is not None:
+        if (module := fast_path(root / "python" / "compiled", staging)) is not None:
             build_data["force_include"][str(module)] = f"limosa/{module.name}"
-        tuned = substitution(root / "lab" / "limosa_lab" / "tune", staging)
-        if tuned is not None:
+        if (tuned := substitution(root / "lab" / "limosa_lab" / "tune", staging)) is not None:
             build_data["shared_data"][str(tuned)] = f"lib/limosa/{tuned.name}"
         if (classes := java_classes(root, staging)) is not None:
             build_data["force_include"][str(classes)] = "limosa/java/limosa.jar"
+
+
+def mpi4py_modules(root: Path, header: Path) -> dict[str, str]:
+    """Give the modules for mpi4py, and its licence, with their places; a warning where they cannot be compiled."""
+    build = runpy.run_path(str(root / "python" / "build_mpi4py.py"))
+    files: dict[str, str] = {}
+    with ThreadPoolExecutor() as pool:
+        for module in [pool.submit(build["module"], header, stable=stable) for stable in (False, True)]:
+            try:
+                file = module.result()
+            except build["BuildError"] as reason:
+                print(f"limosa: mpi4py's wheels will not find Limosa. The reason: {reason}", file=sys.stderr)
+                continue
+            files |= {str(file): f"limosa/_mpi4py{file.name.removeprefix('MPI')}"}
+            files |= {str(file.with_name("LICENSE.rst")): "limosa/_mpi4py.LICENSE.rst"}
+    return files
 
 
 def java_classes(root: Path, staging: Path) -> Path | None:

@@ -22,6 +22,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import _limosa_mpi4py  # noqa: F401 - in folders of PYTHONPATH no limosa.pth is read
+
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 

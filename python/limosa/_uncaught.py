@@ -167,18 +167,16 @@ def hide_library(shown: "traceback.TracebackException") -> None:
             frame
             for frame in one.stack
             if not frame.filename.startswith((package, "src/mpi4py/", "<frozen importlib"))
-            and not frame.filename.endswith(_PROBE)
+            and not frame.filename.endswith(_FINDERS)
         ]
         if frames:
             one.stack[:] = frames
         one = one.__cause__ or one.__context__
 
 
-MPI4PY_HINT = (
-    "`python -m limosa.install_mpi4py` installs an mpi4py that works with Limosa; `pip install mpi4py` alone does not"
-)
-_PROBE = os.sep + os.path.join("mpi4py", "_mpiabi.py")  # noqa: PTH118
-"""The module of PyPI's mpi4py that looks for an MPI library, and fails if there is only Limosa's."""
+MPI4PY_HINT = "`python -m limosa.install_mpi4py` installs an mpi4py that works with Limosa"
+_FINDERS = tuple(os.sep + file for file in ("_limosa_mpi4py.py", "mpi4py/_mpiabi.py"))
+"""The modules that look for one of mpi4py that fits the MPI library, and fail if there is none."""
 
 
 def is_about_mpi4py(error: BaseException) -> bool:
@@ -191,7 +189,7 @@ def is_about_mpi4py(error: BaseException) -> bool:
             return True
         trace = one.__traceback__
         while trace is not None:
-            if trace.tb_frame.f_code.co_filename.endswith(_PROBE):
+            if trace.tb_frame.f_code.co_filename.endswith(_FINDERS):
                 return True
             trace = trace.tb_next
         one = one.__cause__ or one.__context__

@@ -1,6 +1,6 @@
 """MPI libraries on which the same programs run: for ``limosa run --mpi NAME``, and listed by ``--mpi list``.
 
-A program built for the MPI-5 standard ABI (mpi4py by ``python -m limosa.install_mpi4py``, a C program by ``mpicc``)
+A program built for the MPI-5 standard ABI (mpi4py by the module that Limosa brings, a C program by ``mpicc``)
 asks the loader for ``libmpi_abi.so.1``. Which one it gets is a matter of ``LD_LIBRARY_PATH``, and the processes must be
 started by the launcher that belongs to it. This module finds both.
 

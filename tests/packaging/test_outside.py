@@ -52,13 +52,12 @@ print("transformed")
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
-    """An environment with Limosa and mpi4py built for it."""
+    """An environment with Limosa and mpi4py."""
     folder = tmp_path_factory.mktemp("programs")
     venv.create(folder, with_pip=False, symlinks=True)
     ours = sorted((ROOT / ".venv" / "wheel").glob("limosa-*.whl"))
     assert ours, "no wheel in .venv/wheel; run this through `make test-python`"
-    mpi4py = run(sys.executable, "-m", "limosa.install_mpi4py", "--wheel")
-    install(folder, "--no-deps", ours[-1], mpi4py)
+    install(folder, f"{ours[-1]}[mpi4py]")
     return folder
 
 
