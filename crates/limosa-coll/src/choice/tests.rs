@@ -94,7 +94,7 @@ fn small_messages_are_put_into_shared_memory_and_large_ones_take_the_way_that_su
     assert_eq!(resolved("allreduce", 4, true).put, 8 << 10);
     assert_eq!(resolved("reduce", 4, true).put, 256 << 10);
     // What two ranks have rows of their own for is not taken by those of more.
-    for (name, put) in [("reduce", 64), ("gather", 64), ("scatter", 64), ("alltoall", 128), ("scan", 128)] {
+    for (name, put) in [("reduce", 512), ("gather", 64), ("scatter", 64), ("alltoall", 256), ("scan", 512)] {
         assert_eq!(resolved(name, 2, true).put, put << 10, "{name}");
     }
     assert_eq!(ranges(&resolved("alltoall", 4, true)), [(512 << 10, Slots), (ALL, Direct)]);
