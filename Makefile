@@ -73,10 +73,10 @@ test-rust: | system-packages ## Unit, property and integration tests of the crat
 	cargo test --workspace --no-fail-fast
 
 test-loom: | system-packages ## Models of the lock-free structures, unless they have passed as they are
-	tests/checked loom limosa-base $(MAKE) --no-print-directory loom
+	tests/checked loom limosa-base make --no-print-directory loom
 
 test-fuzz: | system-packages ## Fuzzing, unless it has passed with the crates as they are
-	tests/checked fuzz limosa-fuzz $(MAKE) --no-print-directory fuzz
+	tests/checked fuzz limosa-fuzz make --no-print-directory fuzz
 
 test-c: $(STAMPS)/limosa $(STAMPS)/test ## Conformance tests in C, compiled with our mpicc
 	tests/conformance/run $(if $(FULL),--full --variants)
