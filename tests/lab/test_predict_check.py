@@ -52,6 +52,17 @@ def test_a_folder_is_compared(keep, capsys):
     assert "With up to 2 ranks, one for each processor, predictions are off by a factor of 2." in said
 
 
+def test_a_prediction_says_which_calls_its_models_describe(keep, capsys):
+    folder = str(measured(keep, ["send", "bcast"]))
+    for statistic in ("median", "least"):
+        assert main(["model", "--report", folder, "--statistic", statistic]) == 0
+        capsys.readouterr()
+        assert main(["predict", "--ranks", "2", "--models", folder, "bcast", "1KB"]) == 0
+        said = capsys.readouterr().out
+        assert f"the fitted model of MPI_Send ({statistic})" in said
+        assert f"the fitted time of calls: {statistic}, root 0" in said
+
+
 def test_folders_that_cannot_be_compared(keep, capsys):
     folder = str(measured(keep, ["bcast"]))
     assert main(["model", "--report", folder]) == 0

@@ -121,7 +121,7 @@ def _check(folder: Path, library: str) -> int:
     found = validation.compare(samples.of_library(recording, library), networks.from_model(models["send"].model))
     if not found:
         raise LabError(f"{folder} has no operation that can be predicted", hint=f"known: {', '.join(ALGORITHMS)}")
-    title = f"{recording.titles()[library]}, one host"
+    title = f"{recording.titles()[library]}, one host, {samples.MEDIAN} of calls"
     studies.show(validation.table(found, title).text, Terminal("limosa predict"))
     print(f"\n{validation.answer(found, int(recording.environment['processors']))}")
     return 0
