@@ -324,7 +324,7 @@ class Intercomm:
     def abandon(self) -> None:
         """End the connection without the other group, of which processes have died."""
         atexit.unregister(self._end)
-        self.mpi = MPI.COMM_NULL
+        self.mpi = MPI.COMM_NULL  # type: ignore[assignment]
 
     def _end(self) -> None:
         """Disconnect at the end of the program, unless an exception ends it: then the other group ends, too."""

@@ -44,7 +44,7 @@ fn describe_connection(call: &str, port: &str) -> String {
     }
 }
 
-fn describe_wait(call: &str, wait: &WaitView) -> String {
+pub(crate) fn describe_wait(call: &str, wait: &WaitView) -> String {
     if wait.kind == Kind::Connection {
         return describe_connection(call, &wait.comm);
     }

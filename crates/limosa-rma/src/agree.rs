@@ -34,7 +34,7 @@ pub(crate) fn on_parts(comm: &Comm, part: &WindowPart, apart: bool, alignment: u
     let checked = check(part);
     let class = checked.as_ref().err().map_or(0, |error| error.class);
     let head = u64::from(class as u32) << 32 | (part.flavor as u64) << 1 | u64::from(apart);
-    let lies = match comm.engine().host_memory() {
+    let location = match comm.engine().host_memory() {
         Some(host) if part.flavor == Flavor::Create && checked.is_ok() => {
             allocated::find(host, part.base, part.size as usize)
         }
