@@ -13,14 +13,16 @@ static MPI_Count GIVEN_PLACE(const void *array, int index)
 int PLAIN(Bcast)(void *buffer, COUNT count, MPI_Datatype type, int root, MPI_Comm comm)
 {
     int code = MPI_SUCCESS;
-    return bcast(&code, buffer, count, type, root, comm) ? code : NEXT(Bcast)(buffer, count, type, root, comm);
+    return rules.has[BCAST] && bcast(&code, buffer, count, type, root, comm)
+               ? code
+               : NEXT(Bcast)(buffer, count, type, root, comm);
 }
 
 int PLAIN(Allgather)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, COUNT recvcount,
                      MPI_Datatype recvtype, MPI_Comm comm)
 {
     int code = MPI_SUCCESS;
-    return allgather(&code, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
+    return rules.has[ALLGATHER] && allgather(&code, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
                ? code
                : NEXT(Allgather)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
@@ -29,8 +31,8 @@ int PLAIN(Allgatherv)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtyp
                       const COUNT recvcounts[], const PLACE displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
     int code = MPI_SUCCESS;
-    return allgatherv(&code, sendbuf, sendcount, sendtype, recvbuf, GIVEN, recvcounts, GIVEN_PLACE, displs, recvtype,
-                      comm)
+    return rules.has[ALLGATHERV] && allgatherv(&code, sendbuf, sendcount, sendtype, recvbuf, GIVEN, recvcounts,
+                                               GIVEN_PLACE, displs, recvtype, comm)
                ? code
                : NEXT(Allgatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
@@ -39,7 +41,7 @@ int PLAIN(Gather)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, v
                   MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
     int code = MPI_SUCCESS;
-    return gather(&code, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm)
+    return rules.has[GATHER] && gather(&code, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm)
                ? code
                : NEXT(Gather)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
@@ -48,7 +50,7 @@ int PLAIN(Scatter)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, 
                    MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
     int code = MPI_SUCCESS;
-    return scatter(&code, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm)
+    return rules.has[SCATTER] && scatter(&code, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm)
                ? code
                : NEXT(Scatter)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
@@ -57,7 +59,7 @@ int PLAIN(Alltoall)(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype,
                     MPI_Datatype recvtype, MPI_Comm comm)
 {
     int code = MPI_SUCCESS;
-    return alltoall(&code, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
+    return rules.has[ALLTOALL] && alltoall(&code, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
                ? code
                : NEXT(Alltoall)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
@@ -66,7 +68,7 @@ int PLAIN(Reduce)(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype 
                   MPI_Comm comm)
 {
     int code = MPI_SUCCESS;
-    return reduce(&code, sendbuf, recvbuf, count, type, op, root, comm)
+    return rules.has[REDUCE] && reduce(&code, sendbuf, recvbuf, count, type, op, root, comm)
                ? code
                : NEXT(Reduce)(sendbuf, recvbuf, count, type, op, root, comm);
 }
@@ -74,7 +76,7 @@ int PLAIN(Reduce)(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype 
 int PLAIN(Allreduce)(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
     int code = MPI_SUCCESS;
-    return allreduce(&code, sendbuf, recvbuf, count, type, op, comm)
+    return rules.has[ALLREDUCE] && allreduce(&code, sendbuf, recvbuf, count, type, op, comm)
                ? code
                : NEXT(Allreduce)(sendbuf, recvbuf, count, type, op, comm);
 }
@@ -82,7 +84,7 @@ int PLAIN(Allreduce)(const void *sendbuf, void *recvbuf, COUNT count, MPI_Dataty
 int PLAIN(Scan)(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
     int code = MPI_SUCCESS;
-    return scan(&code, SCAN, sendbuf, recvbuf, count, type, op, comm)
+    return rules.has[SCAN] && scan(&code, SCAN, sendbuf, recvbuf, count, type, op, comm)
                ? code
                : NEXT(Scan)(sendbuf, recvbuf, count, type, op, comm);
 }
@@ -90,7 +92,7 @@ int PLAIN(Scan)(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype ty
 int PLAIN(Exscan)(const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
     int code = MPI_SUCCESS;
-    return scan(&code, EXSCAN, sendbuf, recvbuf, count, type, op, comm)
+    return rules.has[EXSCAN] && scan(&code, EXSCAN, sendbuf, recvbuf, count, type, op, comm)
                ? code
                : NEXT(Exscan)(sendbuf, recvbuf, count, type, op, comm);
 }
@@ -99,7 +101,7 @@ int PLAIN(Reduce_scatter)(const void *sendbuf, void *recvbuf, const COUNT recvco
                           MPI_Comm comm)
 {
     int code = MPI_SUCCESS;
-    return reduce_scatter(&code, sendbuf, recvbuf, GIVEN, recvcounts, type, op, comm)
+    return rules.has[REDUCE_SCATTER] && reduce_scatter(&code, sendbuf, recvbuf, GIVEN, recvcounts, type, op, comm)
                ? code
                : NEXT(Reduce_scatter)(sendbuf, recvbuf, recvcounts, type, op, comm);
 }
@@ -108,7 +110,7 @@ int PLAIN(Reduce_scatter_block)(const void *sendbuf, void *recvbuf, COUNT recvco
                                 MPI_Comm comm)
 {
     int code = MPI_SUCCESS;
-    return reduce_scatter_block(&code, sendbuf, recvbuf, recvcount, type, op, comm)
+    return rules.has[REDUCE_SCATTER_BLOCK] && reduce_scatter_block(&code, sendbuf, recvbuf, recvcount, type, op, comm)
                ? code
                : NEXT(Reduce_scatter_block)(sendbuf, recvbuf, recvcount, type, op, comm);
 }

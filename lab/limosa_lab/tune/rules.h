@@ -120,10 +120,11 @@ struct rule {
 };
 
 static struct {
-    struct rule rule[MOST_RULES];
+    struct rule rule[MOST_RULES]; /* by operation, and those of one in the order of the text */
     int count;
-    bool has[OPERATIONS];
-    char wrong[200]; /* what is wrong with the text; empty if nothing */
+    int end[OPERATIONS];  /* behind the last rule of each operation */
+    bool has[OPERATIONS]; /* has rules, or the text makes no sense, which is to be told */
+    char wrong[200];      /* what is wrong with the text; empty if nothing */
 } rules;
 
 /* A number without a sign at `*at`, which is moved behind it, or `any` for an asterisk. */
@@ -156,6 +157,22 @@ static bool read_rule(char *text, struct rule *rule)
     return well && rule->low <= rule->high;
 }
 
+/* Puts the rules of each operation together: calls look at those of their own alone. */
+static void sort_rules(void)
+{
+    static struct rule sorted[MOST_RULES];
+    int count = 0;
+    for (int operation = 0; operation < OPERATIONS; operation++) {
+        int before = count;
+        for (int i = 0; i < rules.count; i++)
+            if (recipes[rules.rule[i].recipe].operation == (enum operation)operation)
+                sorted[count++] = rules.rule[i];
+        rules.end[operation] = count;
+        rules.has[operation] = count > before || *rules.wrong;
+    }
+    memcpy(rules.rule, sorted, sizeof sorted);
+}
+
 /* When the library is loaded, so that calls need not look whether it was done. */
 __attribute__((constructor)) static void read_rules(void)
 {
@@ -176,26 +193,28 @@ __attribute__((constructor)) static void read_rules(void)
         rules.count++;
     }
     free(text);
-    for (int i = 0; i < rules.count; i++)
-        rules.has[recipes[rules.rule[i].recipe].operation] = true;
+    sort_rules();
+}
+
+static int first_rule(enum operation operation)
+{
+    return operation ? rules.end[operation - 1] : 0;
 }
 
 /* Are there rules for an operation, with so many ranks? */
 static inline bool rules_have(enum operation operation, int ranks)
 {
-    for (int i = 0; i < rules.count; i++)
-        if (recipes[rules.rule[i].recipe].operation == operation &&
-            (!rules.rule[i].ranks || rules.rule[i].ranks == ranks))
+    for (int i = first_rule(operation); i < rules.end[operation]; i++)
+        if (!rules.rule[i].ranks || rules.rule[i].ranks == ranks)
             return true;
     return false;
 }
 
 static enum recipe rules_choose(enum operation operation, int ranks, long long bytes)
 {
-    for (int i = 0; i < rules.count; i++) {
+    for (int i = first_rule(operation); i < rules.end[operation]; i++) {
         const struct rule *rule = &rules.rule[i];
-        if (recipes[rule->recipe].operation == operation && (!rule->ranks || rule->ranks == ranks) &&
-            bytes >= rule->low && bytes <= rule->high)
+        if ((!rule->ranks || rule->ranks == ranks) && bytes >= rule->low && bytes <= rule->high)
             return rule->recipe;
     }
     return ITSELF;
