@@ -27,7 +27,6 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 use super::Settings;
 use super::files::RankFiles;
 use super::guardian::{self, Guardian};
-use super::hosts::courier;
 use super::hosts::link::Link;
 use super::hosts::wire::Order;
 use super::input::Input;
@@ -112,6 +111,8 @@ struct Job<'a> {
     unready: Option<Vec<usize>>,
     /// What ranks of this host have published about themselves, as far as the agents know it.
     cards: HashMap<u32, Vec<u8>>,
+    /// Orders about ranks that all agents are to get when orders are passed on next.
+    news: Vec<u8>,
     /// When they are to be told that the launcher lives.
     next_word: Instant,
     /// Where the next spawn looks for free numbers first.
@@ -254,6 +255,7 @@ impl<'a> Job<'a> {
             between,
             unready: None,
             cards: HashMap::new(),
+            news: Vec::new(),
             next_word: Instant::now(),
             next_number: 0,
             names: HashMap::new(),
@@ -310,7 +312,8 @@ impl<'a> Job<'a> {
             let eager = size == 1 || is_terminal(is_stderr);
             self.sinks.push((Lines::new(size, self.settings.tag_output, eager), sink));
         }
-        self.between.courier = self.between.prepared.take().map(courier::Prepared::run).transpose()?;
+        let prepared = self.between.prepared.take();
+        self.between.courier = prepared.map(|prepared| prepared.run(self.wake.clone())).transpose()?;
         let (board, wake) = (self.board.clone(), self.wake.clone());
         std::thread::Builder::new().name("limosa-bell".into()).spawn(move || {
             loop {
@@ -496,7 +499,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The board's bell, a writer, or the search for source lines.
+    /// The board's bell, a writer, the courier, or the search for source lines.
     fn on_wake(&mut self) {
         let mut count = [0u8; 8];
         let _ = rustix::io::read(&*self.wake, &mut count);
@@ -507,6 +510,7 @@ impl<'a> Job<'a> {
             }
         }
         self.pass_on_own_cards();
+        self.pass_on_calls();
         self.check_abort();
         self.check_joined();
         match self.sinks.iter().find_map(|(_, sink)| sink.error()) {

@@ -67,6 +67,8 @@ pub struct Courier {
     look_at: HashSet<u32>,
     /// Notes that were sent: whose board, about whom.
     noted: HashSet<Pair>,
+    /// Hosts for which there are files, or notes, since they were asked for last.
+    wanted: HashSet<usize>,
     /// By host.
     streams: Vec<Option<Stream>>,
 }
@@ -97,6 +99,7 @@ impl Courier {
             arrivals: HashMap::new(),
             look_at: HashSet::new(),
             noted: HashSet::new(),
+            wanted: HashSet::new(),
             streams: hosts.iter().map(|_| None).collect(),
         };
         for (host, place) in hosts.iter().enumerate() {
@@ -147,6 +150,11 @@ impl Courier {
     pub fn is_carrying(&self, host: usize) -> bool {
         let there = &self.hosts[host];
         !self.reaches(host) || self.departures.values().any(|d| there.has(d.to()) && d.is_under_way())
+    }
+
+    /// The hosts, since the last call, to which there is no connection and for which something has come.
+    pub fn take_wanted(&mut self) -> impl Iterator<Item = usize> + use<> {
+        std::mem::take(&mut self.wanted).into_iter()
     }
 
     /// What to sleep on.
@@ -258,9 +266,12 @@ impl Courier {
     }
 
     fn send_notes(&mut self, of: u32) {
-        let Some(stream) = self.hosts.iter().position(|place| place.has(of)) else { return };
-        let Some(stream) = &mut self.streams[stream] else { return };
+        let Some(host) = self.hosts.iter().position(|place| place.has(of)) else { return };
         for (about, note) in board::read(&self.folders.board(of)).unwrap_or_default() {
+            let Some(stream) = &mut self.streams[host] else {
+                self.wanted.insert(host);
+                return;
+            };
             if self.noted.insert((of, about)) {
                 let label = Label { from: about, to: of, number: 0 };
                 stream.send(&Frame { kind: Kind::Note, label, rest: &note.encode() });
@@ -273,7 +284,11 @@ impl Courier {
         let (mut any, mut broken) = (false, Vec::new());
         for (pair, departure) in &mut self.departures {
             let host = self.hosts.iter().position(|place| place.has(pair.1));
-            let Some(stream) = host.and_then(|host| self.streams[host].as_mut()) else { continue };
+            let Some(host) = host else { continue };
+            let Some(stream) = &mut self.streams[host] else {
+                self.wanted.extend(departure.is_under_way().then_some(host));
+                continue;
+            };
             while stream.has_room() {
                 match departure.next() {
                     Ok(None) => break,

@@ -10,10 +10,10 @@
 //! | `Signal`, `Kill`, `KillRank`, `Input`, `InputEnds` | what they say |
 //! | `Card`, `Left` | tells the ranks what becomes of those of other hosts |
 //! | `Prepare`, `Spawn`, `Answer`, `AskEnds`, `Reach` | see [`later`] |
-//! | `Login`, `Pass`, `Spread`, `Cut` | see [`branches`] |
+//! | `Login`, `Share`, `Pass`, `Spread`, `Cut` | see [`branches`] |
+//! | `Call` | has the courier connect to that of another host |
 //! | `Done` | kills what is left, and ends |
 
-use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::process::{ExitCode, Stdio};
@@ -22,15 +22,15 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use limosa_job::config::{self, Config, DeviceChoice};
-use limosa_job::{Board, HostPlan, Shape, State, control, monotonic_ns};
+use limosa_job::{Board, Seat, Shape, State, control, monotonic_ns};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
-mod branches;
+pub(super) mod branches;
 mod later;
 
-use branches::Branch;
+use branches::Branches;
 use later::Asker;
 
 use super::link::{ALIVE, Signs};
@@ -57,7 +57,7 @@ const OWN: [&str; 4] = ["HOSTNAME", "XDG_RUNTIME_DIR", "SSH_CONNECTION", "SSH_CL
 const HANDLED: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
 /// The connection to the head.
-struct Head {
+pub(super) struct Head {
     from: OwnedFd,
     to: OwnedFd,
     come: Vec<u8>,
@@ -81,19 +81,16 @@ struct Agent {
     courier: Option<courier::Running>,
     /// What reaches other hosts.
     device: DeviceChoice,
-    /// How to log in to other hosts, and those that it has logged in to.
-    ssh: String,
-    branches: Vec<Branch>,
-    /// The ranks that are started when all hosts are ready.
-    expected: Option<(Start, Config)>,
+    /// The hosts that it has logged in to.
+    branches: Branches,
+    start: Arc<Start>,
+    /// What the ranks are started with, when all hosts are ready.
+    expected: Option<Config>,
     signals: OwnedFd,
     wake: Arc<OwnedFd>,
     /// The ranks of this host, and their numbers.
     ranks: Vec<Rank>,
     numbers: Vec<u32>,
-    hosts: Vec<HostPlan>,
-    /// The variables of the head.
-    env: Vec<(OsString, OsString)>,
     /// Where ranks ask the launcher for something, and who does; `asks`: how many have.
     control: Option<UnixListener>,
     askers: Vec<Asker>,
@@ -147,7 +144,7 @@ pub fn main() -> ExitCode {
 /// True if the head has said that the job has ended.
 fn serve() -> std::io::Result<bool> {
     let mut head = Head::connect()?;
-    let Some(start) = head.start()? else { return Ok(false) };
+    let Some(start) = head.start()?.map(Arc::new) else { return Ok(false) };
     let config = config_of(&start);
     head.signs = Signs::new(config.host_limit);
     let guardian = Guardian::start(&config)?;
@@ -161,8 +158,8 @@ fn serve() -> std::io::Result<bool> {
     });
     match prepared {
         Ok(prepared) => {
-            agent.courier = prepared.map(courier::Prepared::run).transpose()?;
-            agent.expect_ranks(start.clone(), config.clone());
+            agent.courier = prepared.map(|prepared| prepared.run(agent.wake.clone())).transpose()?;
+            agent.expect_ranks(config.clone());
         }
         Err(error) => agent
             .head
@@ -172,7 +169,7 @@ fn serve() -> std::io::Result<bool> {
     while !agent.is_done && !agent.head.is_gone {
         agent.step();
     }
-    agent.branches.clear();
+    agent.branches.cut_all();
     agent.kill_everything();
     agent.ranks.iter_mut().for_each(Rank::reap);
     let is_done = agent.is_done;
@@ -193,10 +190,29 @@ impl Head {
         rustix::stdio::dup2_stdout(&null)?;
         rustix::io::ioctl_fionbio(&from, true)?;
         rustix::io::ioctl_fionbio(&to, true)?;
+        Ok(Head::over(from, to))
+    }
+
+    /// Greets the head over this connection.
+    pub(super) fn over(from: OwnedFd, to: OwnedFd) -> Head {
         let queue = wire::greeting().into_bytes();
         let mut head = Head { from, to, come: Vec::new(), queue, signs: Signs::new(FIRST_ORDER), is_gone: false };
         head.flush();
-        Ok(head)
+        head
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+
+    /// The next order that has come; none after one that makes no sense, which ends the connection.
+    pub(super) fn next_order(&mut self) -> Option<Order> {
+        let order = wire::take(&mut self.come).and_then(|fields| fields.map(Order::read).transpose());
+        order.unwrap_or_else(|_| {
+            self.is_gone = true;
+            None
+        })
     }
 
     /// Waits for the first order; `None` if none comes.
@@ -220,11 +236,11 @@ impl Head {
         [PollFd::new(&self.from, PollFlags::IN), PollFd::new(&self.to, out)]
     }
 
-    fn send(&mut self, report: &Report) {
+    pub(super) fn send(&mut self, report: &Report) {
         self.queue.extend(report.bytes());
     }
 
-    fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         while !self.queue.is_empty() && !self.is_gone {
             match rustix::io::write(&self.to, &self.queue) {
                 Ok(n) => drop(self.queue.drain(..n)),
@@ -235,7 +251,7 @@ impl Head {
         }
     }
 
-    fn read(&mut self) {
+    pub(super) fn read(&mut self) {
         let mut chunk = vec![0u8; 1 << 16];
         match rustix::io::read(&self.from, &mut chunk) {
             Ok(n) if n > 0 => {
@@ -249,7 +265,13 @@ impl Head {
 }
 
 impl Agent {
-    fn new(head: Head, start: &Start, config: &Config, guardian: Guardian, signals: OwnedFd) -> std::io::Result<Agent> {
+    fn new(
+        head: Head,
+        start: &Arc<Start>,
+        config: &Config,
+        guardian: Guardian,
+        signals: OwnedFd,
+    ) -> std::io::Result<Agent> {
         let shape = Shape {
             appnums: start.ranks.clone(),
             spare: start.spare,
@@ -271,15 +293,13 @@ impl Agent {
             guardian,
             courier: None,
             device: config.device.clone(),
-            ssh: config.ssh.clone(),
-            branches: Vec::new(),
+            branches: Branches::new(start.clone(), config.ssh.clone()),
+            start: start.clone(),
             expected: None,
             signals,
             wake: Arc::new(wake),
             ranks: Vec::new(),
             numbers: Vec::new(),
-            hosts: start.hosts.clone(),
-            env: start.env.clone(),
             askers: Vec::new(),
             looked_up: Vec::new(),
             asks: 0,
@@ -319,19 +339,21 @@ impl Agent {
     }
 
     /// Says whether the ranks of this host can be started.
-    fn expect_ranks(&mut self, start: Start, config: Config) {
+    fn expect_ranks(&mut self, config: Config) {
+        let start = &self.start;
         for rank in start.hosts[start.here as usize].ranks.clone() {
             let app = &start.apps[start.ranks[rank as usize] as usize];
             if let Err(error) = check(app) {
                 return self.head.send(&Report::NotStarted { rank, why: why_not(app, &error) });
             }
         }
-        self.expected = Some((start, config));
+        self.expected = Some(config);
         self.head.send(&Report::Ready);
     }
 
     fn start_ranks(&mut self) {
-        let Some((start, config)) = self.expected.take() else { return };
+        let Some(config) = self.expected.take() else { return };
+        let start = self.start.clone();
         let here = |app: &App| pinned(&with_variables(app, &start.env), &config.device, address::of_login());
         let apps: Vec<Arc<App>> = start.apps.iter().map(|app| Arc::new(here(app))).collect();
         let own = start.hosts[start.here as usize].ranks.clone();
@@ -404,10 +426,10 @@ impl Agent {
                 Ready::Reader => self.hand_out(),
                 Ready::Control => self.on_control(),
                 Ready::Asker(ask) => self.on_asker(ask),
-                Ready::Branch(at) => self.on_branch(at),
+                Ready::Branch(at) => self.branches.hear(at, &mut self.head),
             }
         }
-        self.forget_branches();
+        self.branches.forget_ended();
         self.on_time(Instant::now());
         self.head.flush();
     }
@@ -441,11 +463,9 @@ impl Agent {
             what.push(Ready::Asker(asker.number));
             fds.push(PollFd::new(&asker.stream, PollFlags::IN));
         }
-        for (at, branch) in self.branches.iter().enumerate() {
-            for fd in branch.descriptors(self.head.queue.len()) {
-                what.push(Ready::Branch(at));
-                fds.push(fd);
-            }
+        for (at, fd) in self.branches.descriptors(self.head.queue.len() < QUEUE_LIMIT) {
+            what.push(Ready::Branch(at));
+            fds.push(fd);
         }
         for (reader, got) in self.readers.iter().zip(&self.got) {
             if *got < self.input.len() {
@@ -478,41 +498,50 @@ impl Agent {
     }
 
     fn obey(&mut self) {
-        while let Ok(Some(fields)) = wire::take(&mut self.head.come).inspect_err(|_| self.head.is_gone = true) {
-            match Order::read(fields) {
-                Ok(Order::Signal(signal)) => {
-                    self.is_suspended = signal == libc::SIGSTOP;
-                    self.courier.iter().for_each(|courier| courier.set_patient(self.is_suspended));
-                    self.signal_all(signal);
-                }
-                Ok(Order::Begin) => self.start_ranks(),
-                Ok(Order::Kill) => self.kill_everything(),
-                Ok(Order::Input(bytes)) => {
-                    self.input = bytes;
-                    self.got.fill(0);
-                    self.hand_out();
-                }
-                Ok(Order::InputEnds) => {
-                    self.input_has_ended = true;
-                    self.hand_out();
-                }
-                Ok(Order::Card(rank, card)) => self.learn(rank, |seat| seat.publish_card(&card)),
-                Ok(Order::Left(rank)) => self.learn(rank, |seat| seat.left_elsewhere()),
-                Ok(Order::Spread(bytes)) => self.spread(bytes),
-                Ok(Order::Prepare(prepare)) => self.prepare(&prepare),
-                Ok(Order::Spawn(rank, app)) => self.spawn(rank, &app),
-                Ok(Order::KillRank(rank)) => self.kill_rank(rank),
-                Ok(Order::Answer(ask, fields)) => self.answer(ask, &fields),
-                Ok(Order::AskEnds(ask)) => self.askers.retain(|asker| asker.number != ask),
-                Ok(Order::Reach(ask, port)) => self.reach(ask, &port),
-                Ok(Order::Places(question)) => self.find_places(question),
-                Ok(Order::Login(host)) => self.log_in(host),
-                Ok(Order::Pass(host, bytes)) => self.pass_on(host, &bytes),
-                Ok(Order::Cut(host)) => self.cut(host),
-                Ok(Order::Alive) => {}
-                Ok(Order::Done) => self.is_done = true,
-                Ok(Order::Start(_)) | Err(_) => self.head.is_gone = true,
+        while let Some(order) = self.head.next_order() {
+            self.branches.take(order, &mut self.head).into_iter().for_each(|order| self.carry_out(order));
+        }
+    }
+
+    fn carry_out(&mut self, order: Order) {
+        match order {
+            Order::Signal(signal) => {
+                self.is_suspended = signal == libc::SIGSTOP;
+                self.courier.iter().for_each(|courier| courier.set_patient(self.is_suspended));
+                self.signal_all(signal);
             }
+            Order::Begin => self.start_ranks(),
+            Order::Kill => self.kill_everything(),
+            Order::Input(bytes) => {
+                self.input = bytes;
+                self.got.fill(0);
+                self.hand_out();
+            }
+            Order::InputEnds => {
+                self.input_has_ended = true;
+                self.hand_out();
+            }
+            Order::Card(rank, card) => self.learn(rank, |seat| seat.publish_card(&card)),
+            Order::Left(rank) => self.learn(rank, |seat| seat.left_elsewhere()),
+            Order::Prepare(prepare) => self.prepare(&prepare),
+            Order::Spawn(rank, app) => self.spawn(rank, &app),
+            Order::KillRank(rank) => self.kill_rank(rank),
+            Order::Answer(ask, fields) => self.answer(ask, &fields),
+            Order::AskEnds(ask) => self.askers.retain(|asker| asker.number != ask),
+            Order::Reach(ask, port) => self.reach(ask, &port),
+            Order::Places(question) => self.find_places(question),
+            Order::Call(host) => self.courier.iter().for_each(|courier| courier.call(host as usize)),
+            Order::Alive => {}
+            Order::Done => self.is_done = true,
+            Order::Login(_) | Order::Share(_) | Order::Pass(..) | Order::Spread(_) | Order::Cut(_) => {}
+            Order::Start(_) => self.head.is_gone = true,
+        }
+    }
+
+    /// Notes something about a rank of another host.
+    fn learn(&self, rank: u32, note: impl FnOnce(Seat<'_>)) {
+        if rank < self.board.capacity() && !self.board.is_here(rank) {
+            note(self.board.seat(rank));
         }
     }
 
@@ -581,6 +610,9 @@ impl Agent {
             if let Some(pid) = ended {
                 self.report_inner_end(index, pid);
             }
+        }
+        for host in self.courier.iter().flat_map(courier::Running::requests) {
+            self.head.send(&Report::Call(host as u32));
         }
         self.report_places();
         self.report_cards();

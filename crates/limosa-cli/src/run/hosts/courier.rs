@@ -1,9 +1,11 @@
 //! The courier of this host ([`limosa_device::files::courier`]) in a thread of launcher or agent, and its connections.
 //!
-//! There is one connection for each two hosts that have ranks, and the first of the two makes it: it runs
-//! `limosa courier` on the other one by ssh. That process, the *door*, hands its standard input and output to the
-//! courier of the job there, and ends when the courier lets go of them. A door finds its courier by a name that only
-//! processes of that host can connect to, and both ask the system whether the other one belongs to the same user.
+//! Two hosts have one connection, which is made when one of them has files for the other. The first host of the two
+//! makes it: it runs `limosa courier` on the other one by ssh. If the second one has files first, its launcher or agent
+//! asks for the connection through the head ([`Running::requests`]). `limosa courier`, the *door*, hands its standard
+//! input and output to the courier of the job there, and ends when the courier lets go of them. A door finds its courier
+//! by a name that only processes of that host can connect to, and both ask the system whether the other one belongs to
+//! the same user.
 //!
 //! A connection that ends is made again. After `LIMOSA_HOST_LIMIT` without one the ranks are told, or when a login has
 //! taken longer than it may (`LIMOSA_LOGIN_LIMIT`). The host that is called cannot tell these apart, and waits for the longer
@@ -50,25 +52,39 @@ pub struct Running {
     stop: Arc<OwnedFd>,
     is_patient: Arc<AtomicBool>,
     is_carrying: Arc<AtomicBool>,
-    later: Arc<Later>,
+    inbox: Arc<Inbox>,
+    /// Hosts that are to connect to this one.
+    requests: Arc<Mutex<Vec<usize>>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Processes that are started later.
-struct Later {
+/// What a courier is told while it runs.
+enum Word {
+    /// A host has this process, too, which is started later.
+    Add(usize, u32),
+    /// A host has files for this one.
+    Call(usize),
+}
+
+/// Words for a courier.
+struct Inbox {
     folders: Folders,
     /// How many processes the job has room for.
     room: u32,
-    /// Those that the courier does not know yet: host and process.
-    unknown: Mutex<Vec<(usize, u32)>>,
+    words: Mutex<Vec<Word>>,
     /// Readable if there are any.
     wake: OwnedFd,
 }
 
-impl Later {
-    fn take(&self) -> Vec<(usize, u32)> {
+impl Inbox {
+    fn put(&self, words: impl IntoIterator<Item = Word>) -> io::Result<()> {
+        self.words.lock().unwrap_or_else(PoisonError::into_inner).extend(words);
+        rustix::io::write(&self.wake, &1u64.to_ne_bytes()).map(drop).map_err(io::Error::from)
+    }
+
+    fn take(&self) -> Vec<Word> {
         let _ = rustix::io::read(&self.wake, &mut [0; 8]);
-        std::mem::take(&mut *self.unknown.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -78,12 +94,20 @@ impl Running {
     /// # Errors
     /// The operating system's.
     pub fn add(&self, first: u32, hosts: &[u32]) -> io::Result<()> {
-        let Later { folders, room, unknown, wake } = &*self.later;
+        let Inbox { folders, room, .. } = &*self.inbox;
         let added = || hosts.iter().map(|host| *host as usize).zip(first..);
         added().try_for_each(|(_, rank)| make_place(folders, rank, *room))?;
-        unknown.lock().unwrap_or_else(PoisonError::into_inner).extend(added());
-        rustix::io::write(wake, &1u64.to_ne_bytes())?;
-        Ok(())
+        self.inbox.put(added().map(|(host, rank)| Word::Add(host, rank)))
+    }
+
+    /// Connects to a host, which has files for this one.
+    pub fn call(&self, host: usize) {
+        let _ = self.inbox.put([Word::Call(host)]);
+    }
+
+    /// The hosts, since the last call, that are to connect to this one, which has files for them.
+    pub fn requests(&self) -> Vec<usize> {
+        std::mem::take(&mut *self.requests.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The ranks of this host are stopped, and other hosts perhaps too: no connection counts as broken now.
@@ -120,12 +144,16 @@ pub struct Prepared {
     stop: Arc<OwnedFd>,
     is_patient: Arc<AtomicBool>,
     is_carrying: Arc<AtomicBool>,
-    later: Arc<Later>,
+    inbox: Arc<Inbox>,
+    /// Hosts that are to connect to this one.
+    requests: Arc<Mutex<Vec<usize>>>,
 }
 
 /// What is known about the connection to a host.
 struct Call {
     name: String,
+    /// There are files for the other host, or from it: they are to be connected.
+    is_wanted: bool,
     /// ssh, if this host calls.
     child: Option<Child>,
     /// Tells a door that it may end, if this host is called.
@@ -137,6 +165,13 @@ struct Call {
     next: Instant,
     pause: Duration,
     is_given_up: bool,
+}
+
+impl Call {
+    /// Whether there is a connection, or is to be one.
+    fn is_open(&self) -> bool {
+        self.is_wanted && !self.is_given_up
+    }
 }
 
 /// Makes ready what the ranks of host `here` need before they start, if each host has a folder of its own for messages.
@@ -166,10 +201,11 @@ pub fn prepare(config: &Config, board: &Board, hosts: &[HostPlan], here: usize) 
     let now = Instant::now();
     let call = |host: &HostPlan| Call {
         name: host.name.clone(),
+        is_wanted: false,
         child: None,
         door: None,
         trouble: String::from("there was no call from it"),
-        without: Some(now),
+        without: None,
         next: now,
         pause: PAUSES[0],
         is_given_up: false,
@@ -189,8 +225,9 @@ pub fn prepare(config: &Config, board: &Board, hosts: &[HostPlan], here: usize) 
         host_limit: config.host_limit,
         stop: Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
         is_patient: Arc::default(),
-        is_carrying: Arc::new(AtomicBool::new(true)),
-        later: Arc::new(Later { folders, room, unknown: Mutex::default(), wake }),
+        is_carrying: Arc::default(),
+        inbox: Arc::new(Inbox { folders, room, words: Mutex::default(), wake }),
+        requests: Arc::default(),
     }))
 }
 
@@ -199,29 +236,27 @@ fn address(id: u64) -> io::Result<SocketAddr> {
 }
 
 impl Prepared {
-    /// Starts the thread.
+    /// Starts the thread. It adds to this event counter when there are [`Running::requests`].
     ///
     /// # Errors
     /// The operating system's.
-    pub fn run(mut self) -> io::Result<Running> {
+    pub fn run(mut self, asks: Arc<OwnedFd>) -> io::Result<Running> {
         let (stop, is_patient, is_carrying) = (self.stop.clone(), self.is_patient.clone(), self.is_carrying.clone());
-        let later = self.later.clone();
+        let (inbox, requests) = (self.inbox.clone(), self.requests.clone());
         let thread = std::thread::Builder::new().name("limosa-courier".into()).spawn(move || {
-            while !self.step() {}
+            while !self.step(&asks) {}
             (0..self.calls.len()).for_each(|host| drop(self.hang_up(host)));
         })?;
-        Ok(Running { stop, is_patient, is_carrying, later, thread: Some(thread) })
+        Ok(Running { stop, is_patient, is_carrying, inbox, requests, thread: Some(thread) })
     }
 
     /// Sleeps until there is something to do, and does it; true if the courier is to end.
-    fn step(&mut self) -> bool {
+    fn step(&mut self, asks: &OwnedFd) -> bool {
         let now = Instant::now();
         if self.is_patient.load(Ordering::Relaxed) {
             self.courier.forgive();
             self.calls.iter_mut().for_each(|call| call.without = call.without.map(|_| now));
         }
-        let here = self.here;
-        (0..self.calls.len()).filter(|host| *host != here).for_each(|host| self.see_to(host, now));
         if self.sleep(now) {
             return true;
         }
@@ -233,31 +268,50 @@ impl Prepared {
             }
         }
         // Before anything of theirs can come.
-        for (host, rank) in self.later.take() {
-            if let Err(error) = self.courier.add(host, rank) {
-                say(
-                    &format!("warning: no messages to the new rank {rank} can be carried from this host: {error}"),
-                    None,
-                );
+        for word in self.inbox.take() {
+            match word {
+                Word::Add(host, rank) => self.add(host, rank),
+                Word::Call(host) if host < self.calls.len() => self.calls[host].is_wanted = true,
+                Word::Call(_) => {}
             }
         }
         for (host, why) in self.courier.work() {
             self.lose(host, &why);
         }
-        let mut others = (0..self.calls.len()).filter(|host| *host != here && !self.calls[*host].is_given_up);
+        self.want(asks);
+        let (here, now) = (self.here, Instant::now());
+        (0..self.calls.len()).filter(|host| *host != here).for_each(|host| self.see_to(host, now));
+        let mut others = (0..self.calls.len()).filter(|host| *host != here && self.calls[*host].is_open());
         let is_carrying = others.any(|host| self.courier.is_carrying(host));
         self.is_carrying.store(is_carrying, Ordering::Relaxed);
         false
     }
 
+    fn add(&mut self, host: usize, rank: u32) {
+        if let Err(error) = self.courier.add(host, rank) {
+            let what = format!("warning: no messages to the new rank {rank} can be carried from this host: {error}");
+            say(&what, None);
+        }
+    }
+
+    /// Notes for which hosts there are files, and asks those of them to call that this one does not call.
+    fn want(&mut self, asks: &OwnedFd) {
+        for host in self.courier.take_wanted() {
+            if !std::mem::replace(&mut self.calls[host].is_wanted, true) && host < self.here {
+                self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(host);
+                let _ = rustix::io::write(asks, &1u64.to_ne_bytes());
+            }
+        }
+    }
+
     /// True if somebody has said that this courier is to end.
     fn sleep(&self, now: Instant) -> bool {
-        let is_waiting = |call: &&Call| call.without.is_some() && !call.is_given_up;
+        let is_waiting = |call: &&Call| call.without.is_some() && call.is_open();
         let next_call = self.calls.iter().filter(is_waiting).map(|call| call.next.max(now + PAUSES[0]));
         let due = next_call.chain(self.courier.due()).min().unwrap_or(now + LONGEST);
         let time = due.saturating_duration_since(Instant::now());
         let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
-        let own = [self.stop.as_fd(), self.listener.as_fd(), self.later.wake.as_fd()];
+        let own = [self.stop.as_fd(), self.listener.as_fd(), self.inbox.wake.as_fd()];
         let mut fds: Vec<PollFd<'_>> = own.into_iter().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         fds.extend(self.courier.descriptors());
         let _ = rustix::event::poll(&mut fds, Some(&time));
@@ -277,7 +331,7 @@ impl Prepared {
             (true, Some(_)) => self.login_limit,
             (false, _) => self.login_limit + CALLED_LATER,
         };
-        if call.is_given_up {
+        if !call.is_open() {
             return;
         }
         if now.duration_since(*call.without.get_or_insert(now)) > patience {
@@ -324,6 +378,7 @@ impl Prepared {
             return Err(io::Error::other(format!("host {host} does not call this one")));
         }
         self.hang_up(host);
+        self.calls[host].is_wanted = true;
         self.calls[host].door = Some(door);
         self.courier.connect(host, from, to, false)
     }

@@ -12,13 +12,14 @@
 //! TCP resends after pauses that double, so an interruption of the network silences a host for up to twice as long.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use limosa_job::config::Config;
 use rustix::event::PollFd;
 
 use super::login::{Come, Login};
-use super::wire::{self, Order, Report};
+use super::wire::{self, Order, Report, Start};
 
 /// Each side says this often that it lives.
 pub const ALIVE: Duration = Duration::from_secs(2);
@@ -61,7 +62,7 @@ impl Signs {
 }
 
 /// How an agent is reached.
-enum Way {
+pub enum Way {
     /// By a login of this process.
     Login(Login),
     /// By the agent of this host, which has logged in.
@@ -70,6 +71,11 @@ enum Way {
 
 /// The connection to an agent.
 pub struct Link {
+    /// What all agents start, and which host this is.
+    start: Arc<Start>,
+    host: usize,
+    /// The agent that has logged in is to tell this one what it starts.
+    is_to_share: bool,
     /// The host as the user calls it.
     pub name: String,
     /// Its ranks from the start, and those that were spawned.
@@ -93,25 +99,29 @@ pub struct Link {
 }
 
 impl Link {
-    /// Starts the agent of a host of a job with room for `size` ranks, or expects that the agent of another host starts
-    /// it.
+    /// Starts the agent of a host, which starts its ranks, or expects that the agent of another host starts it.
     ///
     /// # Errors
     /// ssh cannot be run here.
-    pub fn start(
-        name: &str,
-        ranks: Range<u32>,
-        size: u32,
-        config: &Config,
-        through: Option<usize>,
-    ) -> std::io::Result<Link> {
+    pub fn start(start: &Arc<Start>, host: usize, config: &Config, through: Option<usize>) -> std::io::Result<Link> {
+        let name = &start.hosts[host].name;
+        let way = through.map_or_else(|| Login::start(&config.ssh, name).map(Way::Login), |by| Ok(Way::Through(by)))?;
+        Ok(Link::new(start, host, config, way))
+    }
+
+    /// Connects to the agent of a host in this way.
+    pub fn new(start: &Arc<Start>, host: usize, config: &Config, way: Way) -> Link {
         let now = Instant::now();
-        Ok(Link {
-            name: name.to_owned(),
-            ranks,
+        let on = &start.hosts[host];
+        Link {
+            start: start.clone(),
+            host,
+            is_to_share: false,
+            name: on.name.clone(),
+            ranks: on.ranks.clone(),
             spawned: Vec::new(),
             is_carrying: false,
-            way: through.map_or_else(|| Login::start(&config.ssh, name).map(Way::Login), |by| Ok(Way::Through(by)))?,
+            way,
             queue: Vec::new(),
             come: Vec::new(),
             said: Vec::new(),
@@ -121,8 +131,8 @@ impl Link {
             login_limit: config.login_limit,
             heard: now,
             signs: Signs::new(config.host_limit),
-            size,
-        })
+            size: start.capacity(),
+        }
     }
 
     /// Logs in from here instead of another host. What was to be sent is not lost.
@@ -153,11 +163,6 @@ impl Link {
     /// Whether the agent has answered.
     pub fn is_there(&self) -> bool {
         self.is_greeted
-    }
-
-    /// Whether all that was to be sent is on its way to the agent, which has answered.
-    pub fn is_open(&self) -> bool {
-        self.is_greeted && self.queue.is_empty()
     }
 
     /// When something was heard from the host last.
@@ -213,10 +218,22 @@ impl Link {
         }
     }
 
-    /// Takes what the agent of another host has to pass on to this one; and which host that is.
-    pub fn take_for_passing(&mut self) -> Option<(usize, Vec<u8>)> {
-        let by = self.through().filter(|_| self.is_greeted && !self.queue.is_empty())?;
-        Some((by, std::mem::take(&mut self.queue)))
+    /// Takes what the agent of another host has to pass on to this one; which host that is, and whether it first tells
+    /// this one what to start.
+    pub fn take_for_passing(&mut self) -> Option<(usize, bool, Vec<u8>)> {
+        let by = self.through().filter(|_| self.is_greeted && (self.is_to_share || !self.queue.is_empty()))?;
+        Some((by, std::mem::take(&mut self.is_to_share), std::mem::take(&mut self.queue)))
+    }
+
+    /// Puts what the agent starts ahead of all other orders.
+    fn begin(&mut self) {
+        match self.way {
+            Way::Through(_) => self.is_to_share = true,
+            Way::Login(_) => {
+                let start = Start { here: self.host as u32, ..Start::clone(&self.start) };
+                self.queue.splice(0..0, Order::Start(Box::new(start)).bytes());
+            }
+        }
     }
 
     /// Writes and reads what can be. Gives what the agent reports.
@@ -262,6 +279,7 @@ impl Link {
                 Some(Err(why)) => return (reports, Err(why)),
                 Some(Ok(())) => {
                     self.is_greeted = true;
+                    self.begin();
                     self.flush();
                 }
             }

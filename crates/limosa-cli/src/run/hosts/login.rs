@@ -21,7 +21,8 @@ const LAST_WORDS: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 /// A login, from the side that has begun it.
 pub struct Login {
-    child: Child,
+    /// ssh; none if the streams were given.
+    child: Option<Child>,
     to: Option<OwnedFd>,
     from: Option<OwnedFd>,
     errors: Option<OwnedFd>,
@@ -58,13 +59,20 @@ impl Login {
             .spawn()
             .map_err(|error| io::Error::new(error.kind(), format!("cannot run `{program}`: {error}")))?;
         let (to, from, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let login = Login {
-            child,
-            to: to.map(OwnedFd::from),
-            from: from.map(OwnedFd::from),
-            errors: errors.map(OwnedFd::from),
-            queue: Vec::new(),
-        };
+        Login::over(Some(child), to.map(OwnedFd::from), from.map(OwnedFd::from), errors.map(OwnedFd::from))
+    }
+
+    /// Speaks over these streams with an agent that was started.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn over(
+        child: Option<Child>,
+        to: Option<OwnedFd>,
+        from: Option<OwnedFd>,
+        errors: Option<OwnedFd>,
+    ) -> io::Result<Login> {
+        let login = Login { child, to, from, errors, queue: Vec::new() };
         for pipe in [&login.to, &login.from, &login.errors].into_iter().flatten() {
             rustix::io::ioctl_fionbio(pipe, true)?;
         }
@@ -122,10 +130,11 @@ impl Login {
 impl Drop for Login {
     fn drop(&mut self) {
         self.to = None;
-        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
-            sys::signal_group(self.child.id(), libc::SIGKILL);
+        let Some(child) = &mut self.child else { return };
+        if child.try_wait().is_ok_and(|ended| ended.is_none()) {
+            sys::signal_group(child.id(), libc::SIGKILL);
         }
-        let _ = self.child.wait();
+        let _ = child.wait();
     }
 }
 

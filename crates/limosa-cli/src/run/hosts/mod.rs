@@ -16,6 +16,7 @@
 //! | [`wire`] | messages between head and agents |
 //! | [`login`] | a login on another host, of the head or of an agent |
 //! | [`link`] | the head's end of a connection |
+//! | [`tree`] | orders on their way through the tree of logins |
 //! | [`agent`] | `limosa agent` |
 //! | [`courier`] | what carries files between hosts that share no folder |
 //! | [`folders`] | folders for the files of messages |
@@ -27,6 +28,9 @@ pub mod courier;
 pub mod folders;
 pub mod link;
 pub mod login;
+#[cfg(test)]
+mod simulated;
+pub mod tree;
 pub mod wire;
 
 use std::ffi::OsString;

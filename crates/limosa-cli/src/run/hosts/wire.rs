@@ -12,7 +12,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use limosa_job::control::{self, Fields, Reader, broken, number};
-use limosa_job::{CARD_BYTES, HostPlan};
+use limosa_job::{CARD_BYTES, HostPlan, MAX_RANKS};
 
 use super::login::Come;
 use crate::hang::stacks::{Places, Program, RECEIVING, SourcePosition};
@@ -21,7 +21,7 @@ use crate::run::plan::App;
 use crate::run::rank::Ended;
 
 /// Changes with every change of the messages.
-const PROTOCOL: u32 = 9;
+const PROTOCOL: u32 = 10;
 
 /// Begins the first line of an agent.
 const GREETING: &str = "limosa-agent";
@@ -64,12 +64,16 @@ pub enum Order {
     Reach(u64, Vec<u8>),
     /// Logs in to the host of this number, and starts an agent there.
     Login(u32),
+    /// Sends the agent there the `Start` of this one, with that host's number.
+    Share(u32),
     /// For that agent.
     Pass(u32, Vec<u8>),
-    /// An order for this agent and for those that it has passed anything to, who pass it on likewise.
+    /// Orders for this agent and for those that it has started, which pass them on likewise.
     Spread(Vec<u8>),
     /// Ends that login.
     Cut(u32),
+    /// The courier of the host of this number has files for this one, whose courier is to connect to it.
+    Call(u32),
     /// The head lives.
     Alive,
     /// The job has ended: the agent ends.
@@ -111,6 +115,8 @@ pub enum Report {
     Taken,
     /// Messages of this host are under way to others, or not any more.
     Carrying(bool),
+    /// The courier has files for the host of this number, whose courier is to connect to it.
+    Call(u32),
     /// What has come from a host that the agent has logged in to.
     Passed { host: u32, come: Come },
     /// The agent lives.
@@ -135,7 +141,7 @@ pub struct Start {
     pub env: Vec<(OsString, OsString)>,
     /// What each rank is bound to.
     pub bind_to: BindTo,
-    /// The ranks that get the input.
+    /// The ranks of all hosts that get the input.
     pub readers: Vec<u32>,
 }
 
@@ -316,9 +322,11 @@ impl Order {
             Order::AskEnds(ask) => vec![word("ask ends"), number(*ask)],
             Order::Reach(ask, port) => vec![word("reach"), number(*ask), port.clone()],
             Order::Login(host) => vec![word("login"), number(*host)],
+            Order::Share(host) => vec![word("share"), number(*host)],
             Order::Pass(host, bytes) => vec![word("pass"), number(*host), bytes.clone()],
             Order::Spread(bytes) => vec![word("spread"), bytes.clone()],
             Order::Cut(host) => vec![word("cut"), number(*host)],
+            Order::Call(host) => vec![word("call"), number(*host)],
             Order::Alive => vec![word("alive")],
             Order::Done => vec![word("done")],
         })
@@ -347,9 +355,11 @@ impl Order {
             b"ask ends" => Order::AskEnds(from.number()?),
             b"reach" => Order::Reach(from.number()?, from.bytes()?),
             b"login" => Order::Login(from.small()?),
+            b"share" => Order::Share(from.small()?),
             b"pass" => Order::Pass(from.small()?, from.bytes()?),
             b"spread" => Order::Spread(from.bytes()?),
             b"cut" => Order::Cut(from.small()?),
+            b"call" => Order::Call(from.small()?),
             b"alive" => Order::Alive,
             b"done" => Order::Done,
             _ => return Err(broken()),
@@ -371,7 +381,8 @@ impl Report {
             | Report::Ended { rank, .. }
             | Report::InnerEnded { rank, .. } => Some(*rank),
             Report::Places { .. } | Report::Prepared { .. } | Report::Asks { .. } | Report::AskEnds { .. } => None,
-            Report::Ready | Report::Taken | Report::Carrying(_) | Report::Passed { .. } | Report::Alive => None,
+            Report::Ready | Report::Taken | Report::Carrying(_) | Report::Call(_) => None,
+            Report::Passed { .. } | Report::Alive => None,
         }
     }
 
@@ -414,6 +425,7 @@ impl Report {
             Report::AskEnds { ask } => vec![word("ask ends"), number(*ask)],
             Report::Taken => vec![word("taken")],
             Report::Carrying(are_under_way) => vec![word("carrying"), number(u32::from(*are_under_way))],
+            Report::Call(host) => vec![word("call"), number(*host)],
             Report::Passed { host, come: Come { bytes, errors, has_ended } } => {
                 let ends = number(u32::from(*has_ended));
                 vec![word("passed"), number(*host), bytes.clone(), errors.clone(), ends]
@@ -455,6 +467,7 @@ impl Report {
             b"ask ends" => Report::AskEnds { ask: from.number()? },
             b"taken" => Report::Taken,
             b"carrying" => Report::Carrying(below(2)? == 1),
+            b"call" => Report::Call(from.small()?),
             b"passed" => Report::Passed {
                 host: from.small()?,
                 come: Come { bytes: from.bytes()?, errors: from.bytes()?, has_ended: from.small()? != 0 },
@@ -485,6 +498,11 @@ impl Prepare {
 }
 
 impl Start {
+    /// How many processes the job has room for.
+    pub fn capacity(&self) -> u32 {
+        (self.ranks.len() as u32).saturating_add(self.spare).min(MAX_RANKS)
+    }
+
     fn fields(&self) -> Fields {
         let mut fields = vec![word("start"), number(self.id), number(self.spare), number(self.universe)];
         push_list(&mut fields, &self.hosts, |fields, host| {
@@ -584,9 +602,11 @@ mod tests {
             Order::AskEnds(3),
             Order::Reach(9, b"limosa-port-1".to_vec()),
             Order::Login(1),
+            Order::Share(1),
             Order::Pass(1, vec![0, 10, 255]),
             Order::Spread(vec![0, 10, 255]),
             Order::Cut(1),
+            Order::Call(1),
             Order::Alive,
             Order::Done,
         ];
@@ -619,6 +639,7 @@ mod tests {
             Report::AskEnds { ask: 1 },
             Report::Taken,
             Report::Carrying(true),
+            Report::Call(1),
             Report::Passed { host: 1, come: Come { bytes: vec![0], errors: b"no".to_vec(), has_ended: true } },
             Report::Alive,
         ];

@@ -10,6 +10,7 @@ use limosa_job::control::{self, Fields, Refusal, Reply, Request};
 
 use super::Job;
 use crate::run::REQUEST;
+use crate::run::hosts::tree;
 use crate::run::hosts::wire::Order;
 
 /// Who has asked for something.
@@ -75,9 +76,7 @@ impl Job<'_> {
     }
 
     pub(super) fn order(&mut self, host: usize, order: &Order) {
-        if let Some(link) = self.links.get_mut(host).and_then(Option::as_mut) {
-            link.send(order);
-        }
+        tree::order(&mut self.links, host, order);
     }
 
     fn named(&mut self, request: Request) -> Reply {

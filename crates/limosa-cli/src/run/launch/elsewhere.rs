@@ -12,7 +12,7 @@ use super::{Job, Settings};
 use crate::run::hosts::link::{ALIVE, Link};
 use crate::run::hosts::login::Come;
 use crate::run::hosts::wire::{Order, Report, Start};
-use crate::run::hosts::{address, callers, courier, folders, pinned, portable_variables};
+use crate::run::hosts::{address, callers, courier, folders, pinned, portable_variables, tree};
 use crate::run::input::Chunk;
 use crate::run::outcome::Cause;
 use crate::run::plan::{App, Plan};
@@ -20,8 +20,6 @@ use crate::run::rank::Ended;
 
 /// How long an agent may take to end when it is told to.
 const FAREWELL: Duration = Duration::from_secs(3);
-/// Most of what is passed on in one message.
-const PART: usize = 1 << 20;
 
 /// What this host needs for messages to other hosts.
 pub(super) struct Between {
@@ -70,31 +68,19 @@ impl Job<'_> {
     /// Starts the agents of all other hosts, which are told what to start, and which hosts to log in to.
     pub(super) fn start_agents(&mut self, spare: u32) -> Option<Cause> {
         let placement = &self.plan.placement;
-        let room = self.board.capacity();
         let callers = callers(placement, self.settings.config.logins);
+        let start = Arc::new(self.start_of_agents(spare));
         for (host, on) in placement.hosts.iter().enumerate() {
             if Some(host) == placement.here {
                 self.links.push(None);
                 continue;
             }
-            let mut link = match Link::start(&on.name, on.ranks.clone(), room, &self.settings.config, callers[host]) {
+            let link = match Link::start(&start, host, &self.settings.config, callers[host]) {
                 Ok(link) => link,
                 Err(error) => {
                     return Some(Cause::HostLost { host: on.name.clone(), why: error.to_string(), ranks: None });
                 }
             };
-            link.send(&Order::Start(Box::new(Start {
-                id: self.board.id(),
-                spare,
-                universe: self.board.universe_size(),
-                hosts: placement.hosts.clone(),
-                here: host as u32,
-                apps: self.plan.apps.iter().map(|app| self.plan.elsewhere(app)).collect(),
-                ranks: self.plan.ranks.iter().map(|app| *app as u32).collect(),
-                env: portable_variables(),
-                bind_to: self.settings.bind_to,
-                readers: on.ranks.clone().filter(|rank| self.input.is_for(*rank)).collect(),
-            })));
             self.links.push(Some(link));
             if let Some(by) = callers[host] {
                 self.order(by, &Order::Login(host as u32));
@@ -103,21 +89,45 @@ impl Job<'_> {
         None
     }
 
-    /// Sends an order to all agents.
-    pub(super) fn order_all(&mut self, order: &Order) {
-        self.links.iter_mut().flatten().for_each(|link| link.send(order));
-        self.pass_on_orders();
+    /// What all agents start; each gets it with the number of its host.
+    fn start_of_agents(&self, spare: u32) -> Start {
+        let ranks: Vec<u32> = self.plan.ranks.iter().map(|app| *app as u32).collect();
+        Start {
+            id: self.board.id(),
+            spare,
+            universe: self.board.universe_size(),
+            hosts: self.plan.placement.hosts.clone(),
+            here: 0,
+            apps: self.plan.apps.iter().map(|app| self.plan.elsewhere(app)).collect(),
+            readers: (0..ranks.len() as u32).filter(|rank| self.input.is_for(*rank)).collect(),
+            ranks,
+            env: portable_variables(),
+            bind_to: self.settings.bind_to,
+        }
     }
 
-    /// Hands what is for agents behind others to those that pass it on. A host comes behind the one that has logged in
-    /// to it.
+    /// Sends an order to all agents.
+    pub(super) fn order_all(&mut self, order: &Order) {
+        tree::order_all(&mut self.links, &mut self.news, order);
+    }
+
+    /// Hands orders for agents behind others, and news of ranks, to the agents that pass them on.
     pub(super) fn pass_on_orders(&mut self) {
-        for host in (0..self.links.len()).rev() {
-            if let Some((by, bytes)) = self.links[host].as_mut().and_then(Link::take_for_passing) {
-                for part in bytes.chunks(PART) {
-                    self.order(by, &Order::Pass(host as u32, part.to_vec()));
-                }
-            }
+        tree::pass_on(&mut self.links, &mut self.news);
+    }
+
+    /// Has other hosts connect to the courier of this one, which has files for them.
+    pub(super) fn pass_on_calls(&mut self) {
+        let Some(here) = self.plan.placement.here else { return };
+        let hosts = self.between.courier.as_ref().map_or_else(Vec::new, courier::Running::requests);
+        hosts.into_iter().for_each(|host| self.call(host, here));
+    }
+
+    /// The courier of host `from` has files for host `to`, whose courier is to connect to it.
+    pub(super) fn call(&mut self, to: usize, from: usize) {
+        match self.between.courier.as_ref().filter(|_| Some(to) == self.plan.placement.here) {
+            Some(courier) => courier.call(from),
+            None => self.order(to, &Order::Call(from as u32)),
         }
     }
 
@@ -155,6 +165,7 @@ impl Job<'_> {
             Report::Asks { ask, fields } => return self.on_asker(host, ask, Some(fields)),
             Report::AskEnds { ask } => return self.on_asker(host, ask, None),
             Report::Places { question, places } => return self.add_places(host, question, places),
+            Report::Call(to) => return self.call(to as usize, host),
             Report::Passed { host: behind, come } => return self.on_passed(host, behind as usize, come),
             other => other,
         };
@@ -183,7 +194,7 @@ impl Job<'_> {
             }
             Report::Card { rank, card } => {
                 self.board.seat(rank).publish_card(&card);
-                self.pass_on_card(rank, card);
+                self.tell_others(&Order::Card(rank, card));
             }
             Report::Abort { rank, code, message } => {
                 self.board.abort(rank, code, &message);
@@ -196,7 +207,7 @@ impl Job<'_> {
             Report::Taken => self.input.taken(),
             Report::Place { .. } | Report::Ended { .. } | Report::Carrying(_) | Report::Alive => {}
             Report::Places { .. } | Report::Prepared { .. } | Report::Asks { .. } | Report::AskEnds { .. } => {}
-            Report::Passed { .. } | Report::Ready => {}
+            Report::Passed { .. } | Report::Ready | Report::Call(_) => {}
         }
     }
 
@@ -228,33 +239,23 @@ impl Job<'_> {
             let card = self.board.seat(rank).card();
             if let Some(card) = card.filter(|card| self.cards.get(&rank) != Some(card)) {
                 self.cards.insert(rank, card.clone());
-                self.pass_on_card(rank, card);
+                self.tell_others(&Order::Card(rank, card));
             }
         }
-    }
-
-    fn pass_on_card(&mut self, rank: u32, card: Vec<u8>) {
-        self.order_others(rank, &Order::Card(rank, card));
     }
 
     /// The process of a rank has ended. The other hosts are told if it has finalized: it is not to be missed there.
     pub(super) fn pass_on_end(&mut self, rank: u32) {
         if self.board.seat(rank).has_left() {
-            self.order_others(rank, &Order::Left(rank));
+            self.tell_others(&Order::Left(rank));
         }
     }
 
-    /// Sends an order about a rank to the agents of all hosts; that of its own host ignores it. The agents spread it, so
-    /// that the head does not send each host's orders to each other host.
-    fn order_others(&mut self, rank: u32, order: &Order) {
-        let spread = Order::Spread(order.bytes());
-        for link in self.links.iter_mut().flatten() {
-            match (link.is_open(), link.through()) {
-                (true, None) => link.send(&spread),
-                (true, Some(_)) => {}
-                (false, _) if link.has(rank) => {}
-                (false, _) => link.send(order),
-            }
+    /// Sends news of a rank to the agents of all hosts, together with what else is new until orders are passed on; that
+    /// of its own host ignores it.
+    fn tell_others(&mut self, news: &Order) {
+        if !self.links.is_empty() {
+            self.news.extend(news.bytes());
         }
     }
 

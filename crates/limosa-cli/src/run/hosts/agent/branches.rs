@@ -1,87 +1,126 @@
 //! The hosts that an agent logs in to for the head: it passes on what the head and the agents there say, unread.
 
-use limosa_job::Seat;
+use std::io;
+use std::sync::Arc;
+
 use rustix::event::PollFd;
 
-use super::{Agent, QUEUE_LIMIT};
+use super::Head;
 use crate::run::hosts::login::{Come, Login};
-use crate::run::hosts::wire::{self, Order, Report};
+use crate::run::hosts::wire::{self, Order, Report, Start};
 
 /// A login for the head.
-pub(super) struct Branch {
+struct Branch {
     host: u32,
     login: Login,
-    /// Something was passed to its agent, which begins with what it is to start.
+    /// Its agent was told what to start.
     has_started: bool,
 }
 
-impl Branch {
-    /// What to sleep on. Nothing more is read while much waits for the head.
-    pub(super) fn descriptors(&self, queued: usize) -> impl Iterator<Item = PollFd<'_>> {
-        self.login.descriptors(queued < QUEUE_LIMIT)
-    }
+/// Logs in to a host of this name.
+type LogIn = Box<dyn FnMut(&str) -> io::Result<Login>>;
+
+/// The logins of one agent.
+pub struct Branches {
+    list: Vec<Branch>,
+    start: Arc<Start>,
+    log_in: LogIn,
 }
 
-impl Agent {
-    /// Logs in to another host of the job.
-    pub(super) fn log_in(&mut self, host: u32) {
-        let Some(on) = self.hosts.get(host as usize) else {
-            self.head.is_gone = true;
+impl Branches {
+    /// None yet. An agent that is logged in to by this command starts what this one does.
+    pub(super) fn new(start: Arc<Start>, ssh: String) -> Branches {
+        Branches::by(start, Box::new(move |name| Login::start(&ssh, name)))
+    }
+
+    /// The same with another way to log in.
+    pub(in crate::run::hosts) fn by(start: Arc<Start>, log_in: LogIn) -> Branches {
+        Branches { list: Vec::new(), start, log_in }
+    }
+
+    /// What to sleep on, with the number of the login; what comes counts only if it may be read now.
+    pub(super) fn descriptors(&self, may_read: bool) -> impl Iterator<Item = (usize, PollFd<'_>)> {
+        let all = self.list.iter().enumerate();
+        all.flat_map(move |(at, branch)| branch.login.descriptors(may_read).map(move |fd| (at, fd)))
+    }
+
+    /// Carries out an order about other hosts. Gives the orders that are for this agent.
+    pub(in crate::run::hosts) fn take(&mut self, order: Order, head: &mut Head) -> Vec<Order> {
+        match order {
+            Order::Login(host) => self.log_in(host, head),
+            Order::Share(host) => {
+                let start = Order::Start(Box::new(Start { here: host, ..Start::clone(&self.start) }));
+                self.pass_on(host, &start.bytes());
+            }
+            Order::Pass(host, bytes) => self.pass_on(host, &bytes),
+            Order::Cut(host) => self.list.retain(|branch| branch.host != host),
+            Order::Spread(bytes) => return self.spread(bytes, head),
+            other => return vec![other],
+        }
+        Vec::new()
+    }
+
+    fn log_in(&mut self, host: u32, head: &mut Head) {
+        let Some(on) = self.start.hosts.get(host as usize) else {
+            head.is_gone = true;
             return;
         };
-        match Login::start(&self.ssh, &on.name) {
-            Ok(login) => self.branches.push(Branch { host, login, has_started: false }),
+        match (self.log_in)(&on.name) {
+            Ok(login) => self.list.push(Branch { host, login, has_started: false }),
             Err(error) => {
                 let come = Come { errors: error.to_string().into_bytes(), has_ended: true, ..Come::default() };
-                self.head.send(&Report::Passed { host, come });
+                head.send(&Report::Passed { host, come });
             }
         }
     }
 
-    /// For the agent of such a host.
-    pub(super) fn pass_on(&mut self, host: u32, bytes: &[u8]) {
-        if let Some(branch) = self.branches.iter_mut().find(|branch| branch.host == host) {
+    fn pass_on(&mut self, host: u32, bytes: &[u8]) {
+        if let Some(branch) = self.list.iter_mut().find(|branch| branch.host == host) {
             branch.login.send(bytes);
             branch.has_started = true;
         }
     }
 
-    /// Obeys an order that is for the agents behind this one, too. The head sends each of those that have been passed
-    /// nothing yet the order itself.
-    pub(super) fn spread(&mut self, mut bytes: Vec<u8>) {
+    /// Passes orders on to the agents behind this one. Those that were told nothing yet get them from the head.
+    fn spread(&mut self, mut bytes: Vec<u8>, head: &mut Head) -> Vec<Order> {
         let order = Order::Spread(bytes.clone()).bytes();
-        self.branches.iter_mut().filter(|branch| branch.has_started).for_each(|branch| branch.login.send(&order));
-        match wire::take(&mut bytes).and_then(|fields| fields.map(Order::read).transpose()) {
-            Ok(Some(Order::Card(rank, card))) => self.learn(rank, |seat| seat.publish_card(&card)),
-            Ok(Some(Order::Left(rank))) => self.learn(rank, |seat| seat.left_elsewhere()),
-            _ => self.head.is_gone = true,
+        self.list.iter_mut().filter(|branch| branch.has_started).for_each(|branch| branch.login.send(&order));
+        let mut orders = Vec::new();
+        loop {
+            match wire::take(&mut bytes).and_then(|fields| fields.map(Order::read).transpose()) {
+                Ok(Some(order @ (Order::Card(..) | Order::Left(_)))) => orders.push(order),
+                Ok(None) if bytes.is_empty() => return orders,
+                _ => {
+                    head.is_gone = true;
+                    return Vec::new();
+                }
+            }
         }
     }
 
-    /// Notes something about a rank of another host.
-    pub(super) fn learn(&self, rank: u32, note: impl FnOnce(Seat<'_>)) {
-        if rank < self.board.capacity() && !self.board.is_here(rank) {
-            note(self.board.seat(rank));
-        }
-    }
-
-    /// The head has given up such a host.
-    pub(super) fn cut(&mut self, host: u32) {
-        self.branches.retain(|branch| branch.host != host);
-    }
-
-    /// It says something, or there is room for what it is to hear.
-    pub(super) fn on_branch(&mut self, at: usize) {
-        let Some(branch) = self.branches.get_mut(at) else { return };
+    /// Something has come from such a host, or there is room for what it is to hear.
+    pub(in crate::run::hosts) fn hear(&mut self, at: usize, head: &mut Head) {
+        let Some(branch) = self.list.get_mut(at) else { return };
         branch.login.flush();
         let (host, come) = (branch.host, branch.login.read());
         if come != Come::default() {
-            self.head.send(&Report::Passed { host, come });
+            head.send(&Report::Passed { host, come });
         }
     }
 
+    /// How many logins there are.
+    #[cfg(test)]
+    pub(in crate::run::hosts) fn count(&self) -> usize {
+        self.list.len()
+    }
+
     /// Forgets the logins that have ended.
-    pub(super) fn forget_branches(&mut self) {
-        self.branches.retain_mut(|branch| !branch.login.is_silent());
+    pub(super) fn forget_ended(&mut self) {
+        self.list.retain_mut(|branch| !branch.login.is_silent());
+    }
+
+    /// Ends all logins.
+    pub(super) fn cut_all(&mut self) {
+        self.list.clear();
     }
 }

@@ -68,7 +68,7 @@ impl Agent {
         let end = places.first.saturating_add(places.appnums.len() as u32);
         let is_possible = places.first >= self.board.size()
             && end <= self.board.capacity()
-            && places.hosts.iter().all(|host| (*host as usize) < self.hosts.len());
+            && places.hosts.iter().all(|host| (*host as usize) < self.start.hosts.len());
         if !is_possible {
             self.head.is_gone = true;
             return;
@@ -76,7 +76,7 @@ impl Agent {
         let by = Spawner { rank: places.parent, number: places.spawn };
         let prepared = self.board.prepare(self.segment.as_fd(), places.first, &places.appnums, &by);
         for (rank, host) in (places.first..).zip(&places.hosts) {
-            self.board.set_host_of_spawned(rank, *host, &self.hosts[*host as usize].name);
+            self.board.set_host_of_spawned(rank, *host, &self.start.hosts[*host as usize].name);
         }
         let carried = self.courier.as_ref().map_or(Ok(()), |courier| courier.add(places.first, &places.hosts));
         let refusal = prepared.and(carried).err().map(|error| error.to_string());
@@ -88,7 +88,7 @@ impl Agent {
             self.head.is_gone = true;
             return;
         }
-        let app = Arc::new(pinned(&with_variables(app, &self.env), &self.device, address::of_login()));
+        let app = Arc::new(pinned(&with_variables(app, &self.start.env), &self.device, address::of_login()));
         let started = Rank::start(&app, rank, &self.board, self.segment.as_fd(), Stdio::null(), &[]);
         self.started(rank, &app, started, &[]);
     }
