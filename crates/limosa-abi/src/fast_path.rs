@@ -12,7 +12,7 @@ use std::sync::Arc;
 use limosa_base::readable::is_readable;
 use limosa_coll::{Buffer, fast_path as coll};
 use limosa_mpi::datatype::Datatype as Named;
-use limosa_mpi::light::{self, Awaited};
+use limosa_mpi::light::{self, FastWait};
 use limosa_mpi::op::Op;
 use limosa_mpi::p2p::{self, Received};
 use limosa_mpi::{Result, consts, observe};
@@ -190,9 +190,9 @@ fn wait(requests: *mut Handle, n: usize, statuses: *mut Status) -> bool {
     // SAFETY: the program promises an array of `n` requests that nobody else uses during the call.
     let handles = Cell::from_mut(unsafe { std::slice::from_raw_parts_mut(requests, n) }).as_slice_of_cells();
     let awaited = |i: usize| match handles[i].get() {
-        handle if handle.is_light() => handle.short().map_or(Awaited::Nothing, Awaited::Request),
-        NULL => Awaited::Nothing,
-        _ => Awaited::Unknown,
+        handle if handle.is_light() => handle.short().map_or(FastWait::Nothing, FastWait::Request),
+        NULL => FastWait::Nothing,
+        _ => FastWait::Unknown,
     };
     light::try_wait(n, awaited, |i, received| {
         handles[i].set(NULL);

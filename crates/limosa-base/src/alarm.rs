@@ -1,19 +1,20 @@
-//! A timer that a thread waits for: set by anybody with one system call, without waking the thread before its time.
+//! A one-shot timer for one waiting thread. Any thread sets it with one system call, without waking the waiting thread
+//! early.
 
 use crate::descriptor::Descriptor;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
-/// The timer.
+/// A one-shot timer (`timerfd`).
 #[derive(Debug)]
 pub struct Alarm(Descriptor);
 
 impl Alarm {
-    /// A timer that is not set.
+    /// Creates a timer that is not set.
     ///
     /// # Errors
-    /// The operating system's.
+    /// That of `timerfd_create`.
     pub fn new() -> io::Result<Alarm> {
         // SAFETY: the call takes two integers.
         let fd = unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC) };
@@ -24,7 +25,8 @@ impl Alarm {
         Ok(Alarm(Descriptor::new(unsafe { OwnedFd::from_raw_fd(fd) })?))
     }
 
-    /// Sets it to go off once, `after` from now; an earlier setting is forgotten. False if the program has closed it.
+    /// Sets the timer to expire once, `after` from now, and replaces any earlier setting. Returns false if the program
+    /// has closed the descriptor.
     pub fn set(&self, after: Duration) -> bool {
         let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // A value of zero would switch the timer off.
@@ -33,21 +35,21 @@ impl Alarm {
             it_interval: zero,
             it_value: libc::timespec { tv_sec: after.as_secs() as i64, tv_nsec: nanoseconds },
         };
-        // A number that has come to mean something else is refused: to ask first would cost as much again.
-        // SAFETY: `value` is valid; without a place for the old value nothing is written.
+        // A reused number is refused by the kernel. Checking the descriptor first would double the cost.
+        // SAFETY: `value` is valid; with a null pointer for the old value nothing is written.
         unsafe { libc::timerfd_settime(self.0.number(), 0, &value, std::ptr::null_mut()) == 0 }
     }
 
-    /// How long it is until it goes off; nothing if it is not set.
+    /// Returns the time until expiry; zero if the timer is not set.
     pub fn remaining(&self) -> Duration {
         // SAFETY: an all-zero value is a valid one.
         let mut value: libc::itimerspec = unsafe { std::mem::zeroed() };
-        // SAFETY: the descriptor is a timer and `value` is a place for the answer.
+        // SAFETY: the descriptor is a timer and `value` is valid to write to.
         unsafe { libc::timerfd_gettime(self.0.number(), &raw mut value) };
         Duration::new(value.it_value.tv_sec as u64, value.it_value.tv_nsec as u32)
     }
 
-    /// Sleeps until it goes off; false if the program has closed it.
+    /// Sleeps until the timer expires. Returns false if the program has closed the descriptor.
     pub fn wait(&self) -> bool {
         let mut times = 0u64;
         let Ok(descriptor) = self.0.get() else { return false };
@@ -81,7 +83,7 @@ mod tests {
     fn it_never_reads_what_the_program_has_opened_under_its_number() {
         let alarm = Alarm::new().expect("a timer");
         let program = std::fs::File::open("/dev/zero").expect("a file");
-        // SAFETY: both numbers are open; the timer is closed by this, as a program might do it.
+        // SAFETY: both numbers are open. Like a program that reuses the number, this closes the timer.
         assert!(unsafe { libc::dup2(program.as_raw_fd(), alarm.0.number()) } >= 0);
         assert!(!alarm.set(Duration::ZERO) && !alarm.wait());
     }

@@ -1,59 +1,59 @@
-//! A lock that costs the thread that made it two plain stores.
+//! A biased lock: the thread that created it, its owner, acquires and releases it with two plain stores.
 //!
-//! It is biased to the thread that made it. As long as no other thread comes, that thread enters by a store to `inside`
-//! and a look at `revoked`, without a locked instruction. Another thread revokes the bias first, with the heavy half of
-//! [`crate::fence`], and waits until the owner is not inside; from then on all go through an ordinary mutex, until the
-//! owner has been its only user for a while.
+//! As long as no other thread comes, the owner enters by a store to `inside` and a load of `revoked`, without a locked
+//! instruction. Any other thread first revokes the bias with the heavy half of [`crate::fence`], and waits until the
+//! owner is not inside. From then on all threads use an ordinary mutex, until the owner has been its only user for a
+//! while.
 //!
-//! | `revoked` | who may hold the lock |
+//! | `revoked` | the lock is held by |
 //! |---|---|
 //! | false | the owner, while `inside` is 1 |
-//! | true | the thread that holds `slow`, once `inside` is 0 |
+//! | true | the holder of `slow`, once `inside` is 0 |
 //!
 //! Mutual exclusion: the owner stores `inside`, executes a light fence and loads `revoked`; a revoking thread stores
-//! `revoked`, executes a heavy fence and loads `inside`. At least one sees the other: the owner sees that it must
-//! queue, or the other sees that it must wait. Only the owner writes `inside`, and the owner never changes. `revoked`
-//! is cleared by the owner alone, while it holds `slow`.
+//! `revoked`, executes a heavy fence and loads `inside`. At least one load sees the store of the opposite side: the
+//! owner sees that it must use the mutex, or the revoking thread sees that it must wait. Only the owner writes
+//! `inside`, and the owner never changes. Only the owner clears `revoked`, while it holds `slow`.
 
 use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, Ordering, RawLock, UnsafeCell, spin_loop};
 use crate::{fence, futex};
 use std::ops::{Deref, DerefMut};
 
-/// Acquisitions in a row after which the owner gets its bias back. By then the mutex has cost it about as much as taking
-/// the bias back costs, so that threads that take turns pay at most twice.
+/// Consecutive acquisitions by the owner after which the bias is restored. By then the mutex has cost about as much as
+/// a revocation, so alternating threads pay at most twice.
 const RESTORE_AFTER: u32 = if cfg!(loom) { 1 } else { 256 };
-/// How often `inside` is read before sleeping.
+/// Reads of `inside` before the thread sleeps.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 500 };
-/// The message of the panic when a thread takes the lock twice.
+/// Panic message of a recursive acquisition.
 const HELD: &str = "the lock is held by this thread already";
 
-/// The lock and what it protects.
+/// A biased lock and the value that it protects.
 pub struct Biased<T> {
     owner: usize,
     inside: AtomicU32,
-    /// Somebody sleeps until `inside` is 0.
+    /// 1 while a thread sleeps until `inside` is 0.
     awaited: AtomicU32,
     revoked: AtomicBool,
     slow: RawLock,
     /// The thread that holds `slow`, or 0.
     holder: AtomicUsize,
-    /// Acquisitions of the owner in a row; protected by `slow`.
+    /// Consecutive acquisitions by the owner; protected by `slow`.
     streak: UnsafeCell<u32>,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the lock lets one thread at a time at the value, which may therefore be sent from one to the other.
+// SAFETY: the lock admits one thread at a time to the value, which therefore moves between threads.
 unsafe impl<T: Send> Sync for Biased<T> {}
 
-/// Access to the value, until dropped.
+/// Exclusive access to the value, until dropped.
 pub struct Guard<'a, T> {
     lock: &'a Biased<T>,
     fast: bool,
-    /// A guard belongs to its thread.
+    /// Makes the guard neither `Send` nor `Sync`: it belongs to its thread.
     thread: std::marker::PhantomData<*const ()>,
 }
 
-/// A number that no other living thread has.
+/// Returns a number that identifies the calling thread among all living threads.
 #[inline(always)]
 pub fn this_thread() -> usize {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
@@ -77,7 +77,7 @@ pub fn this_thread() -> usize {
 }
 
 impl<T> Biased<T> {
-    /// A lock biased to the calling thread.
+    /// Creates a lock biased to the calling thread.
     pub fn new(value: T) -> Biased<T> {
         Biased {
             owner: this_thread(),
@@ -91,10 +91,10 @@ impl<T> Biased<T> {
         }
     }
 
-    /// Waits for the lock.
+    /// Acquires the lock, waiting as long as necessary.
     ///
     /// # Panics
-    /// If this thread holds it already.
+    /// If this thread already holds the lock.
     #[inline]
     pub fn lock(&self) -> Guard<'_, T> {
         let mine = self.owner == this_thread();
@@ -106,7 +106,7 @@ impl<T> Biased<T> {
         Guard { lock: self, fast, thread: std::marker::PhantomData }
     }
 
-    /// The lock, if it can be had at once: it is biased to this thread, or to none, and nobody holds it, nor this thread.
+    /// Acquires the lock if that needs no waiting and no revocation. Fails also if this thread already holds it.
     #[inline(always)]
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
         let fast = self.owner == this_thread() && self.inside.load(Ordering::Relaxed) == 0 && self.enter();
@@ -116,7 +116,7 @@ impl<T> Biased<T> {
         Some(Guard { lock: self, fast, thread: std::marker::PhantomData })
     }
 
-    /// The owner, which is not inside, takes the lock.
+    /// Acquires the lock for the owner, which is not inside; false if the bias is revoked.
     #[inline(always)]
     fn enter(&self) -> bool {
         self.inside.store(1, Ordering::Relaxed);
@@ -129,7 +129,7 @@ impl<T> Biased<T> {
         false
     }
 
-    /// The owner releases the lock.
+    /// Releases the lock for the owner.
     #[inline(always)]
     fn leave(&self) {
         self.inside.store(0, Ordering::Release);
@@ -151,8 +151,7 @@ impl<T> Biased<T> {
         assert!(!self.is_held_slowly_by(me), "{HELD}");
         self.slow.lock();
         if !self.revoked.load(Ordering::Relaxed) {
-            // The owner comes here only after it has seen `revoked`, but somebody may have restored it since: the owner
-            // itself.
+            // The owner gets here only after it has seen `revoked`. It may have restored its bias itself since then.
             self.revoked.store(true, Ordering::SeqCst);
             fence::heavy();
         }
@@ -162,7 +161,7 @@ impl<T> Biased<T> {
         self.note_holder(me);
     }
 
-    /// Takes `slow` if that is possible without revoking the bias and without waiting.
+    /// Acquires `slow` if that needs neither a revocation nor waiting.
     #[inline(never)]
     fn try_lock_slowly(&self) -> bool {
         if !self.revoked.load(Ordering::Relaxed) || !self.slow.try_lock() {
@@ -170,9 +169,9 @@ impl<T> Biased<T> {
         }
         let me = this_thread();
         let mine = self.owner == me;
-        // Whoever has revoked the bias has executed the heavy fence before it gave up `slow`.
+        // The revoking thread executed the heavy fence before it released `slow`.
         if !self.revoked.load(Ordering::Relaxed) || (!mine && self.inside.load(Ordering::Acquire) != 0) {
-            // SAFETY: it was taken above, and the value was not used.
+            // SAFETY: `slow` was acquired above, and the value was not used.
             unsafe { self.slow.unlock(false) };
             return false;
         }
@@ -180,7 +179,7 @@ impl<T> Biased<T> {
         true
     }
 
-    /// This thread, whose number is `me`, has got the lock through `slow`.
+    /// Records the calling thread, whose number is `me`, as holder of `slow`.
     #[inline]
     fn note_holder(&self, me: usize) {
         self.holder.store(me, Ordering::Relaxed);
@@ -189,13 +188,13 @@ impl<T> Biased<T> {
         self.streak.with_mut(|streak| unsafe { *streak = if mine { *streak + 1 } else { 0 } });
     }
 
-    /// Whether this thread, whose number is `me`, holds `slow`.
+    /// Returns whether the calling thread, whose number is `me`, holds `slow`.
     fn is_held_slowly_by(&self, me: usize) -> bool {
-        // Only this thread writes its own number there.
+        // Only this thread stores its own number there.
         self.holder.load(Ordering::Relaxed) == me
     }
 
-    /// Waits until the owner is not inside, with `revoked` set.
+    /// Waits until the owner is not inside. `revoked` is set.
     fn await_owner(&self) {
         for _ in 0..SPINS {
             if self.inside.load(Ordering::Acquire) == 0 {
@@ -212,7 +211,7 @@ impl<T> Biased<T> {
     }
 
     /// # Safety
-    /// The calling thread holds `slow`, and does not use the value any more.
+    /// The calling thread holds `slow` and no longer uses the value.
     #[cold]
     unsafe fn unlock_slowly(&self, fairly: bool) {
         // SAFETY: `slow` is held.
@@ -242,9 +241,9 @@ impl<T> Guard<'_, T> {
         std::mem::forget(again);
     }
 
-    /// Runs `f` without the lock.
+    /// Runs `f` with the lock released.
     pub fn unlocked<R>(guard: &mut Self, f: impl FnOnce() -> R) -> R {
-        /// Takes the lock again even when `f` panics.
+        /// Reacquires the lock, even when `f` panics.
         struct Again<'g, 'a, T>(&'g mut Guard<'a, T>);
         impl<T> Drop for Again<'_, '_, T> {
             fn drop(&mut self) {
@@ -256,7 +255,7 @@ impl<T> Guard<'_, T> {
         f()
     }
 
-    /// Lets threads that wait for the lock take it first.
+    /// Yields the lock to threads that wait for it.
     #[inline]
     pub fn bump(guard: &mut Self) {
         if guard.lock.revoked.load(Ordering::Relaxed) {
@@ -278,7 +277,7 @@ impl<T> Deref for Guard<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: whoever has a guard is the only one who holds the lock.
+        // SAFETY: a guard exists only while its thread holds the lock.
         unsafe { &*self.lock.value.with(|value| value) }
     }
 }
@@ -291,7 +290,7 @@ impl<T> DerefMut for Guard<'_, T> {
     }
 }
 
-/// Not poisoned by panics, like the other locks of this library.
+/// Not poisoned by panics, like all locks of this library.
 impl<T: Default> Default for Biased<T> {
     fn default() -> Self {
         Biased::new(T::default())
@@ -302,7 +301,7 @@ impl<T: Default> Default for Biased<T> {
 mod tests {
     use super::*;
 
-    /// Two counters that only differ while somebody is inside.
+    /// Two counters that differ only while a thread is inside.
     #[derive(Default)]
     struct Twins(u64, u64);
 
@@ -410,7 +409,7 @@ mod tests {
         });
     }
 
-    /// True if taking the lock panics on this thread.
+    /// Returns whether acquiring the lock panics on this thread.
     fn is_refused(lock: &Biased<u32>) -> bool {
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(lock.lock()))).is_err()
     }
@@ -442,7 +441,7 @@ mod model {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// Enters once. loom sees if another thread is at the value too, or does not see what the one before it wrote.
+    /// Enters once. loom reports a concurrent access to the value, or a missed write of the previous holder.
     fn visit(lock: &Biased<u32>) {
         let me = this_thread();
         assert!(!lock.is_held_slowly_by(me));
@@ -480,7 +479,7 @@ mod model {
         check(4, 1, 2, 2);
     }
 
-    /// Enters without waiting, if that is possible; how often.
+    /// Tries to enter `times` times without waiting; returns how many attempts succeeded.
     fn try_visits(lock: &Biased<u32>, times: u32) -> u32 {
         (0..times).map(|_| u32::from(lock.try_lock().map(|mut guard| *guard += 1).is_some())).sum()
     }
@@ -525,7 +524,7 @@ mod model {
     }
 
     #[test]
-    fn who_gives_the_lock_up_for_a_while_gets_it_back() {
+    fn a_thread_that_releases_the_lock_for_a_while_gets_it_back() {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(|| {

@@ -1,47 +1,47 @@
-//! Keeps changes of single numbers apart from changes of many at once, in memory that processes share.
+//! Excludes single-element updates from bulk updates in memory that processes share.
 //!
-//! Whoever changes one number says so in words of its own process ([`Singles`]), then looks whether somebody works in
-//! bulk ([`Bulk`]). Whoever works in bulk says so, and then waits until the words of all processes say that nobody
-//! changes a number. At least one side sees the other (label A). So a single number costs no access to a line that
-//! others write, besides the number.
+//! A single update is announced in words of the updating process ([`Singles`]); the thread then checks for a bulk
+//! update ([`Bulk`]). A bulk update is announced first, and then waits until the words of all processes show no single
+//! update. At least one side sees the announcement of its peer (label A). A single update thus touches no cache line
+//! that other processes write, except that of its element.
 //!
-//! One thread of each process, the owner of its words, needs no locked instruction while nobody works in bulk:
+//! One thread of each process, the owner of its words, needs no locked instruction while there are no bulk updates:
 //!
-//! | state | the owner enters by | whoever begins to work in bulk executes |
+//! | state | the owner enters by | a bulk update begins with |
 //! |---|---|---|
 //! | `CALM` | a store and a light fence | a heavy fence |
 //! | `BUSY`, `BULK` | a locked instruction, like all other threads | a full fence |
 //!
-//! The first work in bulk leaves `BUSY` behind. Owners that change many numbers in a row make it `CALM` again: by then
-//! the locked instructions have cost as much as a heavy fence.
+//! The first bulk update leaves the state `BUSY`. Owners with many consecutive single updates reset it to `CALM`: by
+//! then the locked instructions have cost as much as a heavy fence.
 
 use crate::fence;
 use crate::sync::{AtomicU32, Ordering, fence as full_fence};
 
-/// Nobody has worked in bulk lately.
+/// No recent bulk update.
 const CALM: u32 = 0;
-/// Somebody has.
+/// A recent bulk update.
 const BUSY: u32 = 1;
-/// Somebody does.
+/// A bulk update in progress.
 const BULK: u32 = 2;
 
-/// What somebody does to a process's memory in bulk. Zeroed memory says that nobody does anything.
+/// Announcement of bulk updates of one process's memory. Zeroed memory: none.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Bulk(AtomicU32);
 
-/// Which threads of a process change single numbers, of whatever process. Zeroed memory: none.
+/// Announcement of single updates by the threads of one process, in the memory of any process. Zeroed memory: none.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Singles {
-    /// 1: the owner does. Only the owner writes it.
+    /// 1 during an update by the owner. Only the owner writes it.
     owner: AtomicU32,
-    /// How many others do, or the owner in the other way.
+    /// Updates in progress by locked instructions: those of other threads, and of the owner unless the state is `CALM`.
     others: AtomicU32,
 }
 
 impl Singles {
-    /// The owner enters to change one number, if nobody has worked in bulk lately.
+    /// Enters as the owner to update one element; false unless the state is `CALM`.
     #[inline(always)]
     pub fn enter_as_owner(&self, bulk: &Bulk) -> bool {
         self.owner.store(1, Ordering::Relaxed);
@@ -54,19 +54,19 @@ impl Singles {
         false
     }
 
-    /// The owner leaves, which has entered by [`Singles::enter_as_owner`].
+    /// Leaves, after [`Singles::enter_as_owner`].
     #[inline(always)]
     pub fn leave_as_owner(&self) {
         // Pairs with the acquire in `are_out`.
         self.owner.store(0, Ordering::Release);
     }
 
-    /// A thread enters to change one number, unless somebody works in bulk.
+    /// Enters to update one element; false during a bulk update.
     #[inline]
     pub fn enter(&self, bulk: &Bulk) -> bool {
         self.others.fetch_add(1, Ordering::SeqCst); // A
         if cfg!(loom) {
-            // loom does not know the order of sequentially consistent accesses, only that of fences.
+            // loom models the order of fences, but not that of sequentially consistent accesses.
             full_fence(Ordering::SeqCst);
         }
         if bulk.0.load(Ordering::SeqCst) != BULK {
@@ -76,22 +76,22 @@ impl Singles {
         false
     }
 
-    /// A thread leaves that has entered by [`Singles::enter`].
+    /// Leaves, after [`Singles::enter`].
     #[inline]
     pub fn leave(&self) {
         // Pairs with the acquire in `are_out`.
         self.others.fetch_sub(1, Ordering::Release);
     }
 
-    /// Whether no thread of this process is inside: asked by whoever works in bulk, and then none can enter.
+    /// Returns whether no thread of this process is inside. Called during a bulk update, when none can enter.
     pub fn are_out(&self) -> bool {
         self.owner.load(Ordering::Acquire) == 0 && self.others.load(Ordering::Acquire) == 0
     }
 }
 
-/// All of this is done by one at a time, under a lock.
+/// One caller at a time, under a lock.
 impl Bulk {
-    /// Somebody is going to work in bulk, as soon as all [`Singles`] are out.
+    /// Announces a bulk update, which begins as soon as all [`Singles`] are out.
     pub fn begin(&self) {
         let before = self.0.load(Ordering::Relaxed);
         self.0.store(BULK, Ordering::Relaxed);
@@ -103,12 +103,12 @@ impl Bulk {
         }
     }
 
-    /// Nobody does any more.
+    /// Ends a bulk update.
     pub fn end(&self) {
         self.0.store(BUSY, Ordering::Release);
     }
 
-    /// Nobody has for a while.
+    /// Resets the state to `CALM`.
     pub fn calm_down(&self) {
         self.0.store(CALM, Ordering::Release);
     }
@@ -121,7 +121,7 @@ mod model {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// Memory of two processes, each of which changes one number by itself, and all numbers in bulk.
+    /// Memory of two processes. Each updates its own element singly, and all elements in bulk.
     #[derive(Default)]
     struct Memory {
         bulk: Bulk,
@@ -131,9 +131,9 @@ mod model {
     }
 
     impl Memory {
-        /// loom sees if another thread is at the number too, or does not see what the one before it wrote.
+        /// Adds 1 to an element. loom reports a concurrent access, or a missed write of the previous thread.
         fn add(&self, process: usize) {
-            // SAFETY: loom checks that nobody else is there.
+            // SAFETY: loom checks that the access is exclusive.
             self.numbers[process].with_mut(|number| unsafe { *number += 1 });
         }
 

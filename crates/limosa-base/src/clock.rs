@@ -1,6 +1,6 @@
-//! Clocks. All engine times are nanoseconds of `CLOCK_MONOTONIC`, which all processes of a machine share.
+//! Clocks. All times in the engine are nanoseconds of `CLOCK_MONOTONIC`, which all processes of a machine share.
 
-/// Nanoseconds since an arbitrary point that is the same for all processes of this machine.
+/// Returns nanoseconds since an arbitrary point that is the same for all processes of this machine.
 #[inline]
 pub fn now_ns() -> u64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -9,7 +9,7 @@ pub fn now_ns() -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
-/// Resolution of [`now_ns`] in nanoseconds.
+/// Returns the resolution of [`now_ns`] in nanoseconds.
 pub fn resolution_ns() -> u64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: as in `now_ns`.

@@ -1,10 +1,10 @@
-//! Copying bytes between memory that another processor has just used and memory of our own.
+//! Copies between lines in another processor's cache and private memory.
 //!
-//! On x86-64 the string instruction beats loads and stores from some hundred bytes on when the target lines are in
-//! another processor's cache: it takes lines over without reading them first. The C library's `memcpy` uses it only for
-//! much longer blocks.
+//! On x86-64 the string instruction (`rep movsb`) beats loads and stores from some hundred bytes on when the target
+//! lines are in another processor's cache: it takes ownership of lines without reading them first. The C library's
+//! `memcpy` uses it only for much longer blocks.
 
-/// Length from which the string instruction is worth its start-up.
+/// Length in bytes from which the string instruction repays its start-up cost.
 #[cfg(target_arch = "x86_64")]
 const STRING_FROM: usize = 2048;
 
@@ -33,7 +33,7 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     unsafe { std::ptr::copy_nonoverlapping(from, to, len) }
 }
 
-/// Copies up to 16 bytes by two moves that may overlap, which is less than calling the C library.
+/// Copies up to 16 bytes by two overlapping moves, which is cheaper than a call of the C library.
 ///
 /// # Safety
 /// As for [`copy`], with `len` at most 16.
@@ -57,11 +57,11 @@ unsafe fn copy_few(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Has the processor fetch the first lines of what is going to be read soon. Processors foresee lines within a page, but
-/// not where the next piece begins, on another page. The address need not be valid.
+/// Prefetches the first lines of a block that is about to be read. Hardware prefetchers stop at page boundaries and
+/// cannot foresee a block on another page. The address need not be valid.
 #[inline]
 pub fn fetch_ahead(at: *const u8, len: usize) {
-    /// As many lines as arrive while a piece of some kilobytes is copied.
+    /// Bytes that arrive while a piece of some kilobytes is copied.
     const MOST: usize = 512;
     const LINE: usize = 64;
     for offset in (0..len.min(MOST)).step_by(LINE) {
@@ -102,7 +102,7 @@ mod tests {
         let from: Vec<u8> = (0..5000u32).map(|i| (i * 7 + i / 256) as u8).collect();
         for len in (0..80).chain([500, 1023, 1024, 1025, 4096, 4999]) {
             let mut to = vec![0xaau8; 5002];
-            // SAFETY: both vectors are longer than what is copied.
+            // SAFETY: both vectors are longer than the copied range.
             unsafe { super::copy(from.as_ptr().add(1), to.as_mut_ptr().add(1), len) };
             assert_eq!(to[1..=len], from[1..=len]);
             assert!(to[0] == 0xaa && to[len + 1..].iter().all(|&b| b == 0xaa));

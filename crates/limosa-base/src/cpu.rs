@@ -1,50 +1,48 @@
-//! How many processors this process may use.
+//! Processors: how many this process may use, and moves of a thread between them.
 
 use std::sync::OnceLock;
 
-/// The processors that this process may run on: its affinity mask, limited by the cgroup's quota; at least 1. As it was
-/// when this was asked first, since an answer costs some twenty system calls.
+/// Returns the number of processors that this process may run on: its affinity mask, limited by the cgroup's quota; at
+/// least 1. Cached on the first call, since computing it takes some twenty system calls.
 pub fn allowed() -> usize {
     static ALLOWED: OnceLock<usize> = OnceLock::new();
     *ALLOWED.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
 }
 
-/// The processor that this thread runs on now.
+/// Returns the processor that this thread runs on.
 pub fn current() -> Option<u32> {
     // SAFETY: no arguments.
     u32::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
-/// Moves this thread to another processor that it may use, if there is one, and leaves it free to move again.
+/// Moves this thread to another allowed processor, if there is one, without pinning it there.
 ///
-/// For a thread that finds itself on one processor with a partner that is busy: when both often sleep, the system sees
-/// no more load than one processor can take, and leaves them there.
+/// For a thread that shares its processor with a busy partner. When both often sleep, the scheduler sees no more load
+/// than one processor can take, and leaves them together.
 #[cold]
 pub fn step_aside() {
     let Some(here) = current() else { return };
     move_to(|cpu, _| cpu != here as usize);
 }
 
-/// Moves this thread to the `nth` of the processors that it may use, counted round and round, and leaves it free to
-/// move again.
+/// Moves this thread to the `nth` of its allowed processors, modulo their number, without pinning it there.
 ///
-/// Processes that start together would otherwise begin wherever there was room at that moment, and those that hand a
-/// processor on among themselves all look alike to the system, which takes a tenth of a second and more to spread them
-/// evenly.
+/// Processes that start together would otherwise begin wherever there was room at that moment. The scheduler sees no
+/// difference between processes that yield to each other, and takes a tenth of a second and more to spread them evenly.
 pub fn begin_on(nth: usize) {
     let many = allowed().max(1);
     move_to(|_, place| place == nth % many);
 }
 
-/// Moves this thread to a processor if it may use it, and leaves it free to move again.
+/// Moves this thread to a processor if its affinity allows that, without pinning it there.
 #[cold]
 pub fn move_onto(processor: u32) {
     move_to(|cpu, _| cpu == processor as usize);
 }
 
-/// The numbers of the processors that this thread may use; empty if the system does not say.
+/// Returns the numbers of the processors that this thread may use; empty if the system does not report them.
 pub fn numbers() -> Vec<u32> {
-    // SAFETY: a set of processors is an array of integers, for which zero is a value.
+    // SAFETY: a processor set is an array of integers, for which zero is a value.
     let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     // SAFETY: the set is valid to write to and of the size given; 0 stands for this thread.
     if unsafe { libc::sched_getaffinity(0, size_of_val(&allowed), &mut allowed) } != 0 {
@@ -57,10 +55,10 @@ pub fn numbers() -> Vec<u32> {
         .collect()
 }
 
-/// Moves this thread to one of those allowed processors for which `wanted(processor, place among the allowed)` holds,
-/// and then allows all again.
+/// Moves this thread to an allowed processor for which `wanted(processor, index among the allowed)` holds, and then
+/// restores its affinity.
 fn move_to(wanted: impl Fn(usize, usize) -> bool) {
-    // SAFETY: a set of processors is an array of integers, for which zero is a value.
+    // SAFETY: a processor set is an array of integers, for which zero is a value.
     let (mut allowed, mut chosen): (libc::cpu_set_t, libc::cpu_set_t) = unsafe { std::mem::zeroed() };
     // SAFETY: the set is valid to write to and of the size given; 0 stands for this thread.
     if unsafe { libc::sched_getaffinity(0, size_of_val(&allowed), &mut allowed) } != 0 {
@@ -86,11 +84,10 @@ fn move_to(wanted: impl Fn(usize, usize) -> bool) {
     }
 }
 
-/// Asks for short turns of this thread on its processor, in exchange for having them soon: a thread that wakes to do a
-/// little may then interrupt one that computes, instead of waiting for the end of its turn. Without effect before Linux
-/// 6.12.
+/// Requests short time slices for this thread in exchange for low latency: a thread that wakes for a little work may
+/// then preempt a computing thread instead of waiting for the end of its slice. No effect before Linux 6.12.
 pub fn take_short_turns() {
-    /// `struct sched_attr` of the kernel, in its first version.
+    /// `struct sched_attr` of the kernel, first version.
     #[repr(C)]
     #[derive(Default)]
     struct SchedAttr {
@@ -103,7 +100,7 @@ pub fn take_short_turns() {
         deadline: u64,
         period: u64,
     }
-    /// The least that the kernel grants, in nanoseconds.
+    /// Minimum time slice of the kernel, in nanoseconds.
     const TURN: u64 = 100_000;
     let size = size_of::<SchedAttr>() as u32;
     let mut attr = SchedAttr::default();
@@ -112,12 +109,13 @@ pub fn take_short_turns() {
     if known && attr.policy == libc::SCHED_OTHER as u32 {
         attr.size = size;
         attr.runtime = TURN;
-        // SAFETY: the structure is valid and says its own size; all but the turn's length is as it was.
+        // SAFETY: the structure is valid and states its own size; only the time slice differs from what the kernel
+        // returned.
         unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
     }
 }
 
-/// Gives the processor to another runnable thread, if there is one.
+/// Yields the processor to another runnable thread, if there is one.
 #[inline]
 pub fn yield_now() {
     std::thread::yield_now();

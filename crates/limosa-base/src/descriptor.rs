@@ -1,33 +1,33 @@
-//! Descriptors of the library, which lie in the table that it shares with the program.
+//! File descriptors of the library, which share the process's table with those of the program.
 //!
-//! Some programs close all descriptors that they do not know (services, `closefrom`), and the system gives the numbers
-//! to their next files. So the library asks who a descriptor is before it waits for it, reads, writes, maps or closes
-//! it: files are told apart by device and inode. Those without an inode of their own (timers; on older kernels
-//! processes, too) are known by their kind.
+//! Some programs close all descriptors that they do not know (daemons, `closefrom`), and the kernel gives the numbers
+//! to their next files. The library therefore checks a descriptor's identity before it waits for, reads, writes, maps
+//! or closes it. Files are identified by device and inode. Files without an inode of their own (timers; on older
+//! kernels also pidfds) are identified by their kind.
 
 use crate::clock;
 use crate::sync::{AtomicU64, Ordering};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
-/// A descriptor that the program may have closed.
+/// A descriptor of the library, which the program may have closed.
 #[derive(Debug)]
 pub struct Descriptor {
     number: RawFd,
     file: File,
-    /// When it was last known to be that file, by `clock`.
+    /// Time of the last successful check, by `clock`.
     asked: AtomicU64,
 }
 
-/// How long a descriptor is taken to be the one that it was, if device and inode are the same.
+/// Time in nanoseconds for which a check of a file's kind stays valid, if device and inode are unchanged.
 const TRUSTED_NS: u64 = 1_000_000;
 
-/// Which file a descriptor stands for.
+/// Identity of the file behind a descriptor.
 #[derive(Debug, PartialEq, Eq)]
 struct File {
     device: u64,
     inode: u64,
-    /// What the system calls it, for files that share an inode.
+    /// Target of the link in `/proc/self/fd`, for files that share an inode.
     kind: Option<std::path::PathBuf>,
 }
 
@@ -37,7 +37,7 @@ impl File {
     }
 }
 
-/// Device and inode, and whether other files have the same.
+/// Returns device and inode, and whether other files share them.
 fn stat_of(number: RawFd) -> Option<(u64, u64, bool)> {
     // SAFETY: an all-zero stat is a valid value to be overwritten.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
@@ -55,22 +55,22 @@ fn file_of(number: RawFd) -> Option<File> {
 }
 
 impl Descriptor {
-    /// Keeps a descriptor that was opened just now.
+    /// Takes ownership of a descriptor that was just opened.
     ///
     /// # Errors
-    /// The operating system's.
+    /// That of `fstat`.
     pub fn new(descriptor: OwnedFd) -> io::Result<Descriptor> {
         let file = file_of(descriptor.as_raw_fd()).ok_or_else(io::Error::last_os_error)?;
         Ok(Descriptor { number: descriptor.into_raw_fd(), file, asked: AtomicU64::new(0) })
     }
 
-    /// The descriptor, for a short time.
+    /// Returns the descriptor, for immediate use.
     ///
     /// # Errors
     /// The program has closed it.
     pub fn get(&self) -> io::Result<BorrowedFd<'_>> {
         if file_of(self.number).as_ref() == Some(&self.file) {
-            // SAFETY: it is open, and the file that it was opened for.
+            // SAFETY: it is open and refers to the file that it was opened for.
             return Ok(unsafe { BorrowedFd::borrow_raw(self.number) });
         }
         Err(io::Error::other(format!(
@@ -80,8 +80,8 @@ impl Descriptor {
         )))
     }
 
-    /// As [`Descriptor::get`], for what is done often: a file without an inode of its own is asked for its kind only once
-    /// in [`TRUSTED_NS`], since that takes the reading of a link.
+    /// Returns the descriptor like [`Descriptor::get`], for frequent use. The kind of a file without an inode of its
+    /// own is checked only once in [`TRUSTED_NS`], since that takes a `readlink`.
     ///
     /// # Errors
     /// As for [`Descriptor::get`].
@@ -89,7 +89,8 @@ impl Descriptor {
         let now = clock::now_ns();
         let is_trusted = now.saturating_sub(self.asked.load(Ordering::Relaxed)) < TRUSTED_NS;
         if is_trusted && stat_of(self.number).is_some_and(|(device, inode, _)| self.file.is_at(device, inode)) {
-            // SAFETY: it is open, and shares the inode of the file that it was opened for, which it was a moment ago.
+            // SAFETY: it is open, shares the inode of the file that it was opened for, and referred to that file at the
+            // last check.
             return Ok(unsafe { BorrowedFd::borrow_raw(self.number) });
         }
         let descriptor = self.get()?;
@@ -97,7 +98,7 @@ impl Descriptor {
         Ok(descriptor)
     }
 
-    /// The number, without asking who it is.
+    /// Returns the number without checking its identity.
     #[cfg(not(loom))]
     pub(crate) fn number(&self) -> RawFd {
         self.number
@@ -107,7 +108,7 @@ impl Descriptor {
 impl Drop for Descriptor {
     fn drop(&mut self) {
         if self.get().is_ok() {
-            // SAFETY: it is ours, and not used any more.
+            // SAFETY: the descriptor is ours and no longer used.
             drop(unsafe { OwnedFd::from_raw_fd(self.number) });
         }
     }
@@ -124,7 +125,7 @@ mod tests {
         let ours = Descriptor::new(fs::File::open("/proc/self/stat").expect("a file").into()).expect("a descriptor");
         assert!(ours.get().is_ok());
         let theirs = fs::File::open("/dev/null").expect("a file");
-        // SAFETY: both numbers are open; the first one's file is closed by this, as a program might do it.
+        // SAFETY: both numbers are open. Like a program that reuses the number, this closes the first one's file.
         assert!(unsafe { libc::dup2(theirs.as_fd().as_raw_fd(), ours.number) } >= 0);
         let number = ours.number;
         let error = ours.get().expect_err("it is another file now").to_string();

@@ -1,28 +1,28 @@
-//! Waking a process: one word says which of its threads must be woken, and for which traffic.
+//! Doorbells: one word per process says which of its threads a peer must wake, and for which traffic.
 //!
-//! | state | who is where | who rings |
+//! | state | threads of the owner | a ring |
 //! |---|---|---|
-//! | `AWAKE` | a thread polls or has just been woken, or one that has polled is to be followed soon | no wake-up |
-//! | `AWAY` | no thread is known to poll | urgent traffic wakes the helper thread |
-//! | `AWAY_ALL` | as `AWAY`, but unfinished schedules need every message | all traffic wakes the helper thread |
-//! | `ASLEEP` | threads sleep in blocking calls | all traffic wakes them |
-//! | `LOOKOUT` | one polls, or has just polled, while others sleep | what shows elsewhere wakes these |
+//! | `AWAKE` | one polls, was just woken, or is about to poll again | wakes none |
+//! | `DELEGATED` | one polls, or has just polled, on behalf of sleepers | wakes those for changes outside the traffic |
+//! | `ASLEEP` | some sleep in blocking calls | wakes them for all traffic |
+//! | `AWAY` | none is known to poll | wakes the helper thread for urgent traffic |
+//! | `AWAY_ALL` | as `AWAY`, with schedules that need every message | wakes the helper thread for all traffic |
 //!
 //! The owner stores states (under its engine's lock). A ringer only swaps in `AWAKE` and then wakes the threads that
-//! the previous state names; so they are woken once, even if many ring.
+//! the previous state names, so concurrent ringers wake them once.
 //!
-//! What threads wait for is either traffic, which one thread sees for all, or shows elsewhere in shared memory, where
-//! only the one looks that waits for it. Who changes something there uses [`Doorbell::ring_sleepers`], which wakes in
-//! `LOOKOUT`, too.
+//! A thread waits either for traffic, which one polling thread handles for all, or for a flag elsewhere in shared
+//! memory, which only the waiting thread polls. A process that changes such a flag uses [`Doorbell::ring_sleepers`],
+//! which also wakes in `DELEGATED`.
 //!
-//! No wake-up is lost because both sides store, fence and look: the owner stores a state, fences, looks at its rings
-//! once more; a ringer stores into the ring, fences, looks at the state. Entering `ASLEEP` or `AWAY_ALL` takes
-//! [`fence::heavy`], so that ordinary traffic gets by with [`fence::light`]; entering `AWAY` with something at stake
+//! No wake-up is lost because both sides store, fence and load. The owner stores a state, fences, and polls its rings
+//! once more; a ringer stores into the ring, fences, and loads the state. Entering `ASLEEP` or `AWAY_ALL` takes
+//! [`fence::heavy`], so that ordinary traffic needs only [`fence::light`]. Entering `AWAY` with unfinished operations
 //! takes a plain full fence, and so does urgent traffic.
 //!
-//! The word holds beside `ASLEEP` how often that was stored. A thread sleeps only while the word is what it has stored
-//! itself: it may be late, and meanwhile somebody may have rung, and another thread have handled what came, perhaps for
-//! this one, and stored `ASLEEP` in its turn.
+//! Beside `ASLEEP` the word holds a generation, the number of times that `ASLEEP` was stored. A thread sleeps only
+//! while the word is what it stored itself. Otherwise a late thread could sleep although a ring had come, another
+//! thread had handled the traffic, perhaps completing the late thread's operation, and had stored `ASLEEP` again.
 
 use crate::cpu;
 use crate::fence;
@@ -30,97 +30,97 @@ use crate::futex::{self, Wakened};
 use crate::sync::{AtomicU32, Ordering, fence as full_fence};
 use std::time::{Duration, Instant};
 
-/// State of a doorbell.
+/// State of a doorbell; see the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum State {
+pub enum DoorbellState {
     /// No thread needs to be woken.
     Awake = 0,
-    /// Threads sleep in blocking calls, and another one sees to the traffic.
-    Lookout = 1,
+    /// Threads sleep in blocking calls, and one thread polls the traffic on their behalf.
+    Delegated = 1,
     /// Threads sleep in blocking calls.
     Asleep = 2,
-    /// Wake the helper for urgent traffic.
+    /// Urgent traffic wakes the helper.
     Away = 3,
-    /// Wake the helper for all traffic.
+    /// All traffic wakes the helper.
     AwayAll = 4,
 }
 
-const AWAKE: u32 = State::Awake as u32;
-const LOOKOUT: u32 = State::Lookout as u32;
-const ASLEEP: u32 = State::Asleep as u32;
-const AWAY: u32 = State::Away as u32;
-/// The bits of the word that hold the state.
+const AWAKE: u32 = DoorbellState::Awake as u32;
+const DELEGATED: u32 = DoorbellState::Delegated as u32;
+const ASLEEP: u32 = DoorbellState::Asleep as u32;
+const AWAY: u32 = DoorbellState::Away as u32;
+/// Bits of the word that hold the state; the others hold the generation.
 const STATE_BITS: u32 = 3;
 const STATE: u32 = (1 << STATE_BITS) - 1;
 
-/// What a thread has stored before it sleeps.
+/// Value of the doorbell word that the sleeping thread stored.
 #[derive(Clone, Copy, Debug)]
-pub struct Turn(u32);
+pub struct SleepToken(u32);
 
-/// The doorbell of one process, in shared memory. Zeroed memory is a doorbell in state [`State::Awake`].
+/// The doorbell of one process, in shared memory. Zeroed memory is a doorbell in state [`DoorbellState::Awake`].
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct Doorbell {
     word: AtomicU32,
     service: AtomicU32,
-    /// How often others have woken sleepers or the helper, for the status board and for tests that count needless
+    /// Number of rings that woke a sleeper or the helper, for the status board and for tests that count needless
     /// wake-ups.
     rings: AtomicU32,
-    /// The processor from which it was rung last, counted from 1.
+    /// The processor of the last ringer, counted from 1.
     rung_from: AtomicU32,
-    /// How often the owner has stored `ASLEEP`.
-    turns: AtomicU32,
+    /// Number of times that the owner has stored `ASLEEP`.
+    generation: AtomicU32,
 }
 
 impl Doorbell {
-    /// Rings after something was stored where the owner will look. `urgent`: it needs service even when the owner
+    /// Rings after a store to a queue that the owner polls. `urgent`: the traffic needs service even while the owner
     /// computes.
     #[inline(always)]
     pub fn ring(&self, urgent: bool) {
-        self.ring_beyond(LOOKOUT, urgent);
+        self.ring_beyond(DELEGATED, urgent);
     }
 
-    /// As [`Doorbell::ring`], after something was stored elsewhere for which a thread of the owner may be asleep: one
-    /// that sees to the traffic does not see that.
+    /// Rings after a change outside the traffic for which a thread of the owner may sleep. The thread that polls the
+    /// traffic does not see such a change.
     #[inline]
     pub fn ring_sleepers(&self, urgent: bool) {
         self.ring_beyond(AWAKE, urgent);
     }
 
-    /// Rings, unless the state is this one or one before it. One look at the word decides.
+    /// Rings, unless the state is at most `quiet`. One load of the word decides.
     #[inline(always)]
-    fn ring_beyond(&self, calm: u32, urgent: bool) {
+    fn ring_beyond(&self, quiet: u32, urgent: bool) {
         if urgent {
             full_fence(Ordering::SeqCst);
         } else {
             fence::light();
         }
         let word = self.word.load(Ordering::Relaxed);
-        if word <= calm || (word == AWAY && !urgent) {
+        if word <= quiet || (word == AWAY && !urgent) {
             return;
         }
         self.ring_now();
     }
 
-    /// After something was put where the owner will look: true if a thread of the owner is going to see it, false if
-    /// only the helper could be made to.
+    /// Returns whether a thread of the owner will see what was just stored in its queues; false if only the helper
+    /// could.
     #[inline]
     pub fn is_attended(&self) -> bool {
         full_fence(Ordering::SeqCst);
         self.is_waited_at()
     }
 
-    /// True if a thread of the owner waits: it polls or sleeps.
+    /// Returns whether a thread of the owner waits: it polls or sleeps.
     #[inline]
     pub fn is_waited_at(&self) -> bool {
         self.word.load(Ordering::Relaxed) & STATE <= ASLEEP
     }
 
-    /// True if a thread of the owner polls, or has just polled.
+    /// Returns whether a thread of the owner polls, or has just polled.
     #[inline]
     pub fn is_polled(&self) -> bool {
-        self.word.load(Ordering::Relaxed) <= LOOKOUT
+        self.word.load(Ordering::Relaxed) <= DELEGATED
     }
 
     #[cold]
@@ -128,7 +128,7 @@ impl Doorbell {
         self.rung_from.store(cpu::current().map_or(0, |cpu| cpu + 1), Ordering::Relaxed);
         match self.word.swap(AWAKE, Ordering::AcqRel) & STATE {
             AWAKE => {}
-            ASLEEP | LOOKOUT => {
+            ASLEEP | DELEGATED => {
                 self.rings.fetch_add(1, Ordering::Relaxed);
                 futex::wake_all(&self.word);
             }
@@ -139,65 +139,64 @@ impl Doorbell {
         }
     }
 
-    /// The owner states that threads sleep. The fence is included; the owner must look at its rings afterwards.
-    pub fn set_asleep(&self) -> Turn {
-        let turn = Turn(self.turns.fetch_add(1, Ordering::Relaxed) << STATE_BITS | ASLEEP);
+    /// Stores `ASLEEP`, with the fence that it needs. The owner must poll its rings afterwards.
+    pub fn set_asleep(&self) -> SleepToken {
+        let token = SleepToken(self.generation.fetch_add(1, Ordering::Relaxed) << STATE_BITS | ASLEEP);
         // An exchange, as in `helper_wait`.
-        self.word.swap(turn.0, Ordering::AcqRel);
+        self.word.swap(token.0, Ordering::AcqRel);
         fence::heavy();
-        turn
+        token
     }
 
-    /// The owner sets the state. The fence that the state needs is included; the owner must look at its rings
-    /// afterwards.
-    pub fn set(&self, state: State) {
+    /// Stores a state, with the fence that it needs. The owner must poll its rings afterwards.
+    pub fn set(&self, state: DoorbellState) {
         match state {
-            State::Asleep => _ = self.set_asleep(),
+            DoorbellState::Asleep => _ = self.set_asleep(),
             _ => self.word.store(state as u32, Ordering::Release),
         }
         match state {
-            State::Awake | State::Lookout | State::Asleep => {}
-            State::Away => full_fence(Ordering::SeqCst),
-            State::AwayAll => fence::heavy(),
+            DoorbellState::Awake | DoorbellState::Delegated | DoorbellState::Asleep => {}
+            DoorbellState::Away => full_fence(Ordering::SeqCst),
+            DoorbellState::AwayAll => fence::heavy(),
         }
     }
 
-    /// Sets [`State::Away`] without a fence: for a process without operations that need service.
+    /// Stores [`DoorbellState::Away`] without a fence, for a process without operations that need service.
     #[inline]
     pub fn set_away_lazily(&self) {
         self.word.store(AWAY, Ordering::Release);
     }
 
-    /// The state now.
+    /// Returns whether the doorbell is in this state.
     #[inline]
-    pub fn is(&self, state: State) -> bool {
+    pub fn is(&self, state: DoorbellState) -> bool {
         self.word.load(Ordering::Relaxed) & STATE == state as u32
     }
 
-    /// A thread of the owner is going to poll while others sleep, and sees to the traffic for them: from now on that
-    /// wakes nobody. `only_traffic`: they wait for nothing else. Does nothing if somebody has rung.
+    /// Announces that the calling thread of the owner polls the traffic on behalf of sleeping threads, which traffic no
+    /// longer wakes. `only_traffic`: no sleeping thread waits for anything else. Without effect after a ring.
     #[inline]
-    pub fn look_out(&self, only_traffic: bool) {
+    pub fn delegate_polling(&self, only_traffic: bool) {
         let word = self.word.load(Ordering::Relaxed);
         if word & STATE == ASLEEP {
-            let state = if only_traffic { AWAKE } else { LOOKOUT };
+            let state = if only_traffic { AWAKE } else { DELEGATED };
             let _ = self.word.compare_exchange(word, state, Ordering::AcqRel, Ordering::Relaxed);
         }
     }
 
-    /// The thread that saw to the traffic does so no longer: those that sleep look for themselves.
-    pub fn hand_over(&self) {
-        self.set(State::Asleep);
+    /// Ends the delegation: wakes the sleeping threads, which poll for themselves.
+    pub fn end_delegation(&self) {
+        self.set(DoorbellState::Asleep);
         self.wake_own();
     }
 
-    /// Sleeps until somebody rings, at most for `timeout`; not at all if anything was stored since `turn`. Why it has
-    /// ended.
-    pub fn sleep(&self, turn: Turn, timeout: Option<Duration>) -> Wakened {
-        futex::wait(&self.word, turn.0, timeout)
+    /// Sleeps until a ring, for at most `timeout`, and returns the cause of the wake-up. Returns at once if the word
+    /// has changed since `token` was stored.
+    pub fn sleep(&self, token: SleepToken, timeout: Option<Duration>) -> Wakened {
+        futex::wait(&self.word, token.0, timeout)
     }
 
-    /// The owner wakes its own sleeping threads, also those that sleep since a time when the state was another one.
+    /// Wakes all sleeping threads of the owner, whatever the state is now.
     pub fn wake_own(&self) {
         self.word.swap(AWAKE, Ordering::AcqRel);
         futex::wake_all(&self.word);
@@ -205,13 +204,12 @@ impl Doorbell {
 
     /// Wakes the owner's helper thread.
     pub fn call_helper(&self) {
-        // An exchange like that in `helper_wait`, since loom does not know in which order a store and an exchange take
-        // effect.
+        // A swap, as in `helper_wait`: loom does not model the order of a store and a concurrent swap.
         self.service.swap(1, Ordering::AcqRel);
         futex::wake_all(&self.service);
     }
 
-    /// The helper thread waits here until it is woken, or until that time; false if it was not woken.
+    /// Parks the helper thread until it is called, or until the deadline; false if it was not called.
     pub fn helper_wait(&self, until: Option<Instant>) -> bool {
         while self.service.swap(0, Ordering::Acquire) == 0 {
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
@@ -223,12 +221,12 @@ impl Doorbell {
         true
     }
 
-    /// True if it was last rung from the processor that this thread runs on: the partner shares this processor.
+    /// Returns whether the last ring came from the processor of the calling thread: the partner shares this processor.
     pub fn rung_from_here(&self) -> bool {
         cpu::current().is_some_and(|cpu| self.rung_from.load(Ordering::Relaxed) == cpu + 1)
     }
 
-    /// How often others had to wake this process.
+    /// Returns the number of rings that woke a thread of this process.
     pub fn rings(&self) -> u32 {
         self.rings.load(Ordering::Relaxed)
     }
@@ -241,18 +239,18 @@ mod model {
     use loom::sync::Arc;
     use loom::thread::{self, JoinHandle};
 
-    /// A process with a place for one piece of work, and its doorbell.
+    /// A process with a queue, and its doorbell.
     #[derive(Default)]
     struct Process {
         doorbell: Doorbell,
-        /// Pieces of work that were put there.
+        /// Pieces of work in the queue.
         work: AtomicU32,
-        /// What shows elsewhere than where a thread that polls looks.
+        /// Changes outside the queue, which a polling thread does not see.
         shows: AtomicU32,
     }
 
     impl Process {
-        /// Somebody else puts work there and rings.
+        /// Puts a piece of work into the queue and rings, as a peer.
         fn give(&self, urgent: bool) {
             self.work.fetch_add(1, Ordering::Release);
             self.doorbell.ring(urgent);
@@ -262,12 +260,12 @@ mod model {
             self.work.load(Ordering::Acquire) >= pieces
         }
 
-        /// A thread of the process sleeps until there are so many pieces, as the engine does.
+        /// Sleeps until there are so many pieces, as a thread of the engine does.
         fn await_work(&self, pieces: u32) {
             while !self.has(pieces) {
-                let turn = self.doorbell.set_asleep();
+                let token = self.doorbell.set_asleep();
                 if !self.has(pieces) {
-                    self.doorbell.sleep(turn, None);
+                    self.doorbell.sleep(token, None);
                 }
             }
         }
@@ -289,7 +287,7 @@ mod model {
     }
 
     #[test]
-    fn two_who_ring_wake_a_sleeper_that_needs_both() {
+    fn two_ringers_wake_a_sleeper_that_needs_both() {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(2);
         model.check(|| {
@@ -301,9 +299,9 @@ mod model {
         });
     }
 
-    /// The owner looks, states that it is away, looks once more, and computes. What came too late for it is the
-    /// helper's.
-    fn helper_takes_over(state: State, urgent: bool) {
+    /// Runs an owner that polls, stores an away state, polls once more, and computes. Later work is handled by the
+    /// helper.
+    fn helper_takes_over(state: DoorbellState, urgent: bool) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(move || {
@@ -315,7 +313,7 @@ mod model {
             });
             process.doorbell.set(state);
             if process.has(1) {
-                // The owner has seen it. The helper may have been called as well; if not, this ends its wait.
+                // The owner has seen the work. The helper may have been called as well; if not, this ends its wait.
                 process.doorbell.call_helper();
             }
             ringer.join().unwrap();
@@ -325,37 +323,37 @@ mod model {
 
     #[test]
     fn urgent_traffic_is_seen_by_the_owner_or_its_helper() {
-        helper_takes_over(State::Away, true);
+        helper_takes_over(DoorbellState::Away, true);
     }
 
     #[test]
     fn all_traffic_is_seen_by_the_owner_or_its_helper_if_it_says_so() {
-        helper_takes_over(State::AwayAll, false);
+        helper_takes_over(DoorbellState::AwayAll, false);
     }
 
-    /// A thread sleeps until there is work or something shows elsewhere. The lock is the engine's.
+    /// Sleeps until there is work or a change outside the queue. The lock stands for the engine's.
     fn await_either(process: &Process, lock: &Mutex<()>) {
         loop {
             let held = lock.lock();
-            let turn = process.doorbell.set_asleep();
+            let token = process.doorbell.set_asleep();
             if process.has(1) || process.shows.load(Ordering::Acquire) > 0 {
                 return;
             }
             drop(held);
-            process.doorbell.sleep(turn, None);
+            process.doorbell.sleep(token, None);
         }
     }
 
-    /// A thread begins to poll, looks once for work, and wakes those who may wait for it.
+    /// Begins to poll, polls once, and wakes the threads that may wait for the work found.
     fn poll_once(process: &Process, lock: &Mutex<()>, only_traffic: bool) {
         let _held = lock.lock();
-        process.doorbell.look_out(only_traffic);
+        process.doorbell.delegate_polling(only_traffic);
         if process.has(1) {
             process.doorbell.wake_own();
         }
     }
 
-    /// A thread sleeps beside another one, and somebody brings about what it waits for.
+    /// Runs a thread that sleeps while a second thread polls, and a peer that brings about what it waits for.
     fn sleeper_beside(
         other: impl Fn(&Process, &Mutex<()>) + Copy + Send + Sync + 'static,
         bring: impl Fn(&Process) + Copy + Send + Sync + 'static,
@@ -383,7 +381,7 @@ mod model {
                     poll_once(process, lock, only_traffic);
                     let _held = lock.lock();
                     if process.doorbell.is_polled() {
-                        process.doorbell.hand_over();
+                        process.doorbell.end_delegation();
                     }
                 },
                 |process| process.give(false),
@@ -407,7 +405,7 @@ mod model {
         loom::model(|| {
             let process = Arc::new(Process::default());
             let other = spawn(&process, |process| {
-                // Under the engine's lock in reality: after the sleeper's look or before it.
+                // In the engine this happens under the lock: after the sleeper's poll or before it.
                 process.work.fetch_add(1, Ordering::AcqRel);
                 full_fence(Ordering::SeqCst);
                 process.doorbell.wake_own();

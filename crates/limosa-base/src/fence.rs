@@ -1,40 +1,41 @@
 //! Asymmetric fences: a store-then-load handshake whose frequent side costs nothing.
 //!
-//! Two sides each store a word and then load the other's: at least one must see the other's store. The frequent side
-//! calls [`light`], the rare side [`heavy`]. Where the kernel offers `membarrier`, light is a compiler fence and heavy
-//! makes every processor that runs a registered process execute a full fence; elsewhere both are full fences.
+//! Each of two sides stores a word and then loads the word of its partner: at least one must see the partner's store.
+//! The frequent side calls [`light`], the rare side [`heavy`]. Where the kernel offers `membarrier`, a light fence is a
+//! compiler fence, and a heavy one makes every processor that runs a registered process execute a full fence. Elsewhere
+//! both are full fences.
 //!
 //! Both sides must use the same kind of fence, so all processes that share memory decide together. No process waits for
 //! the decision:
 //!
 //! - A process that joins a group registers with the kernel, unless a filter for system calls forbids it. From then on
 //!   its heavy fences include a `membarrier`, and its word in the group's shared memory says so ([`Word`]).
-//! - Its light fences are full ones until the words of all members of all its groups say so. If one member cannot
-//!   register, all keep full fences, also if that member joins late.
-//! - A process that joins another group goes back to full fences first.
+//! - Its light fences are full until the words of all members of all its groups say so. If one member cannot register,
+//!   all members keep full fences, even if that member joins late.
+//! - A process that joins another group first returns to full fences.
 //!
 //! | a process has seen | light | heavy |
 //! |---|---|---|
-//! | no word, or that of some members | full | full, and a membarrier once this process is registered |
-//! | the word of all members, its own among them | compiler | full and membarrier |
+//! | not the words of all members | full | full, and a membarrier once this process is registered |
+//! | the words of all members, its own included | compiler | full and membarrier |
 //!
-//! Why this is enough: a full light fence works with either kind of heavy fence. A light fence that is only a compiler
+//! Why this suffices: a full light fence works with either kind of heavy fence. A light fence that is only a compiler
 //! fence belongs to a registered process that has seen its partner's word. The partner's heavy fence executes a full
-//! fence and then tests whether its process is registered. If so, the membarrier reaches every thread that runs a light
-//! fence at that time. If not, the full fence comes before the one in [`register`], and a process that has seen the
-//! word also sees all that was stored before the heavy fence.
+//! fence and then tests whether its process is registered. If so, the membarrier reaches every thread that executes a
+//! light fence at that time. If not, the full fence precedes the one in [`register`], and a process that has seen the
+//! word also sees all stores before the heavy fence.
 
 use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering, compiler_fence, fence};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// This process is registered.
+/// Set once this process is registered.
 static REGISTERED: AtomicBool = AtomicBool::new(false);
-/// Light fences are compiler fences.
+/// Set while light fences are compiler fences.
 static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
-/// Light fences that were full ones.
+/// Number of light fences that were full ones.
 static FULL: AtomicU32 = AtomicU32::new(0);
-/// After so many of them this process reads the words of the others.
+/// Full light fences after which this process rereads the words of the other members.
 const FULL_PER_LOOK: u32 = 64;
 
 static GROUPS: Mutex<Vec<Group>> = Mutex::new(Vec::new());
@@ -48,23 +49,23 @@ fn membarrier(command: libc::c_int) -> libc::c_long {
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }
 }
 
-/// A process's word about its fences, in shared memory. Zeroed memory means: not registered.
+/// Registration word of a process, in shared memory. Zeroed memory means: not registered.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Word(AtomicU32);
 
-/// Processes that share memory.
+/// The members of a group of processes that share memory.
 pub trait Members: Send + Sync {
-    /// The word of a member.
+    /// Returns the word of a member.
     fn word(&self, member: u32) -> &Word;
 }
 
 struct Group {
     members: Arc<dyn Members>,
     end: u32,
-    /// All members before this one are registered.
+    /// All members below this one are registered.
     known: u32,
-    /// A member that came later is not registered.
+    /// Set if a member that joined later is not registered.
     refused: bool,
     number: u64,
 }
@@ -79,14 +80,14 @@ impl Group {
     }
 }
 
-/// That this process is a member of a group; it leaves when this is dropped, and must not use the group's memory any
-/// more.
+/// Membership of this process in a group. Dropping it leaves the group; the process must not use the group's memory
+/// afterwards.
 #[derive(Debug)]
 pub struct Membership(u64);
 
 impl Membership {
-    /// A process has come to the group and has said whether it is registered, or never will. To be called before any
-    /// handshake with it. If it is not registered, light fences are full ones from now on.
+    /// Admits a process to the group. The process must have registered, or must never do so later. Call this before any
+    /// handshake with it. If it is not registered, light fences are full from now on.
     pub fn admit(&self, member: u32) {
         let mut groups = GROUPS.lock();
         let Some(group) = groups.iter_mut().find(|group| group.number == self.0) else { return };
@@ -110,20 +111,21 @@ impl Drop for Membership {
     }
 }
 
-/// Joins a group as member `me` of `size`, before any handshake with another member. A member's word is used by one
-/// process only.
+/// Joins a group as member `me` of `size`, before any handshake with a member. Only one process uses the word of a
+/// member.
 pub fn join(members: Arc<impl Members + 'static>, me: u32, size: u32) -> Membership {
     join_among(members, me, 0..size)
 }
 
-/// As [`join`], for a group whose members have these numbers; others may come to it later ([`Membership::admit`]).
+/// Joins a group like [`join`], where the members have these numbers. Further processes may join later
+/// ([`Membership::admit`]).
 pub fn join_among(members: Arc<impl Members + 'static>, me: u32, numbers: Range<u32>) -> Membership {
     let number = {
         let mut groups = GROUPS.lock();
         let number = groups.iter().map(|group| group.number + 1).max().unwrap_or(0);
         groups.push(Group { members: members.clone(), end: numbers.end, known: numbers.start, refused: false, number });
         if ASYMMETRIC.swap(false, Ordering::SeqCst) {
-            // Light fences that are still compiler fences end before this does, or are made full by it.
+            // Light fences that are still compiler fences end before this fence, or are made full by it.
             heavy();
         }
         number
@@ -136,7 +138,7 @@ pub fn join_among(members: Arc<impl Members + 'static>, me: u32, numbers: Range<
     Membership(number)
 }
 
-/// Prepares this process for [`heavy`] fences, its own and those of others; true if the kernel can do it. Part of
+/// Prepares this process for [`heavy`] fences by any process. Returns whether the kernel supports them. Part of
 /// [`join`].
 pub fn register() -> bool {
     if REGISTERED.load(Ordering::Acquire) {
@@ -149,18 +151,18 @@ pub fn register() -> bool {
         && membarrier(CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
     if registered {
         REGISTERED.store(true, Ordering::Release);
-        // Comes after the full fence of whoever does not see the store above, see `heavy`.
+        // Follows the full fence of a process that does not see the store above, see `heavy`.
         fence(Ordering::SeqCst);
     }
     registered
 }
 
-/// True if light fences cost nothing: all members of all groups can do their part.
+/// Returns whether light fences are compiler fences: all members of all groups are registered.
 pub fn are_asymmetric() -> bool {
     ASYMMETRIC.load(Ordering::Acquire)
 }
 
-/// Tests whether all members are registered.
+/// Checks whether all members are registered.
 #[cold]
 fn look() {
     let Some(mut groups) = GROUPS.try_lock() else { return };
@@ -169,7 +171,7 @@ fn look() {
     }
 }
 
-/// The frequent side's fence.
+/// Executes the fence of the frequent side.
 #[inline(always)]
 pub fn light() {
     if ASYMMETRIC.load(Ordering::Acquire) {
@@ -182,7 +184,7 @@ pub fn light() {
 #[inline(never)]
 fn light_in_full() {
     fence(Ordering::SeqCst);
-    // Counting is not exact if threads do it at the same time, which does not matter.
+    // Concurrent threads may lose a count, which does not matter.
     let count = FULL.load(Ordering::Relaxed).wrapping_add(1);
     FULL.store(count, Ordering::Relaxed);
     if count.is_multiple_of(FULL_PER_LOOK) {
@@ -190,7 +192,7 @@ fn light_in_full() {
     }
 }
 
-/// The rare side's fence.
+/// Executes the fence of the rare side.
 pub fn heavy() {
     fence(Ordering::SeqCst);
     if REGISTERED.load(Ordering::Relaxed) {

@@ -1,7 +1,7 @@
-//! Files: reading and writing at offsets, straight from and to raw memory, and locks on ranges of bytes.
+//! Files: reads and writes at offsets, directly to and from raw memory, and locks on byte ranges.
 //!
-//! A lock belongs to the open file description, not to the process: two descriptions exclude each other also within
-//! one process, and closing another descriptor of the same file does not release it. Threads that share a description
+//! A lock belongs to the open file description, not to the process. Two descriptions exclude each other even within one
+//! process, and closing another descriptor of the same file does not release the lock. Threads that share a description
 //! do not exclude each other.
 
 use std::io;
@@ -9,20 +9,20 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::vm::{Slice, slice};
 
-/// Stands for an offset in files without offsets, such as pipes: the current position of the description.
+/// Offset that means the current position of the description, for files without offsets, such as pipes.
 pub const CURRENT: u64 = u64::MAX;
 
-/// Most slices that one call takes.
+/// Maximum number of slices per call.
 pub const MAX_SLICES: usize = crate::vm::MAX_SLICES;
 
-/// How a range of bytes is locked.
+/// Mode of a lock on a byte range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeLock {
-    /// Others may lock it in the same way.
+    /// Other descriptions may hold shared locks.
     Shared,
-    /// Nobody else may.
+    /// No other description may hold a lock.
     Exclusive,
-    /// Not at all.
+    /// No lock.
     Unlocked,
 }
 
@@ -39,7 +39,7 @@ fn again(mut call: impl FnMut() -> libc::ssize_t) -> io::Result<usize> {
     }
 }
 
-/// Reads up to `len` bytes at `offset`, or at [`CURRENT`]; returns how many, 0 at the end of the file.
+/// Reads up to `len` bytes at `offset`, or at [`CURRENT`]. Returns the number of bytes read, 0 at the end of the file.
 ///
 /// # Errors
 /// The operating system's.
@@ -51,7 +51,7 @@ pub unsafe fn read_at(fd: BorrowedFd<'_>, to: *mut u8, len: usize, offset: u64) 
     unsafe { read_slices_at(fd, &[slice(to as u64, len)], offset) }
 }
 
-/// Writes up to `len` bytes at `offset`, or at [`CURRENT`]; returns how many.
+/// Writes up to `len` bytes at `offset`, or at [`CURRENT`]. Returns the number of bytes written.
 ///
 /// # Errors
 /// The operating system's.
@@ -63,7 +63,7 @@ pub unsafe fn write_at(fd: BorrowedFd<'_>, from: *const u8, len: usize, offset: 
     unsafe { write_slices_at(fd, &[slice(from as u64, len)], offset) }
 }
 
-/// As [`read_at`], into several slices, at most [`MAX_SLICES`].
+/// Reads like [`read_at`] into several slices, at most [`MAX_SLICES`].
 ///
 /// # Errors
 /// The operating system's.
@@ -75,7 +75,7 @@ pub unsafe fn read_slices_at(fd: BorrowedFd<'_>, to: &[Slice], offset: u64) -> i
     again(|| unsafe { libc::preadv2(fd.as_raw_fd(), to.as_ptr(), to.len() as libc::c_int, offset as i64, 0) })
 }
 
-/// As [`write_at`], from several slices, at most [`MAX_SLICES`].
+/// Writes like [`write_at`] from several slices, at most [`MAX_SLICES`].
 ///
 /// # Errors
 /// The operating system's.
@@ -87,7 +87,7 @@ pub unsafe fn write_slices_at(fd: BorrowedFd<'_>, from: &[Slice], offset: u64) -
     again(|| unsafe { libc::pwritev2(fd.as_raw_fd(), from.as_ptr(), from.len() as libc::c_int, offset as i64, 0) })
 }
 
-/// Locks `len` bytes from `start` on, which replaces the lock that this description has there. Waits for others.
+/// Locks `len` bytes from `start` on, waiting for conflicting locks. Replaces the lock that this description has there.
 ///
 /// # Errors
 /// The operating system's: no permission (a shared lock needs a description that can read, an exclusive one that can

@@ -1,4 +1,5 @@
-//! Knowing, for the price of a load, whether this process is a forked child of the one that initialised the library.
+//! Detects, for the price of a load, whether this process is a forked child of the process that initialised the
+//! library.
 //!
 //! A page marked `MADV_WIPEONFORK` holds a one; in a child it reads zero.
 
@@ -6,7 +7,7 @@ use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 
 static MARK: AtomicPtr<AtomicU32> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Declares this process the owner. Later forked children are not.
+/// Marks this process as the owner. Its future children are not.
 pub fn claim() {
     if MARK.load(Ordering::Acquire).is_null() {
         // SAFETY: an anonymous private mapping of one page at an address of the kernel's choice.
@@ -21,7 +22,7 @@ pub fn claim() {
             )
         };
         if page == libc::MAP_FAILED {
-            return; // Without a page for the mark children are not recognised; nothing else depends on it.
+            return; // Without a page for the mark, children are not recognised; nothing else depends on it.
         }
         // SAFETY: the page was just mapped; the advice changes only what a forked child sees.
         unsafe { libc::madvise(page, 4096, libc::MADV_WIPEONFORK) };
@@ -32,7 +33,7 @@ pub fn claim() {
     unsafe { (*mark).store(1, Ordering::Relaxed) };
 }
 
-/// True in a process that was forked from the owner (and did not call [`claim`] itself).
+/// Returns whether this process was forked from the owner (and has not called [`claim`] itself).
 #[inline]
 pub fn in_child() -> bool {
     let mark = MARK.load(Ordering::Acquire);

@@ -1,16 +1,16 @@
 //! Cells that hold an [`Arc`] which readers borrow without counting: a read costs a few plain loads and stores.
 //!
-//! A reader records which object it is about to use (a *hazard*), executes a light fence, and tests whether the cell
+//! A reader publishes the object that it is about to use (a *hazard*), executes a light fence, and checks that the cell
 //! still holds the object. A thread that removes an object from its cell puts the cell's count on a list of retired
-//! objects. The list is swept when it has some dozens of entries, or on request after the removal of an object that
-//! holds much memory: after a heavy fence, every retired object that no hazard names is dropped. At least one side sees
-//! the other: the reader sees that the cell has changed, or the sweep sees the hazard (M. M. Michael, "Hazard
-//! Pointers", IEEE TPDS 15(6), 2004; the fence is [`crate::fence`]'s).
+//! objects. The list is swept when it has some dozens of entries, or on request after the removal of a large object. A
+//! sweep executes a heavy fence and drops every retired object that no hazard names. At least one side sees the store
+//! of the opposite side: the reader sees that the cell has changed, or the sweep sees the hazard (M. M. Michael,
+//! "Hazard Pointers", IEEE TPDS 15(6), 2004; the fence is [`crate::fence`]'s).
 //!
 //! Invariants
 //! - a pointer in a cell owns one count of its `Arc`;
-//! - a hazard is published before the cell is looked at again, and withdrawn after the last use;
-//! - a retired object is dropped by a sweep only, which decides under the list's lock.
+//! - a hazard is published before the cell is rechecked, and withdrawn after the last use;
+//! - only a sweep drops a retired object, and decides under the list's lock.
 
 use crate::fence;
 use crate::sync::{AtomicPtr, Mutex, Ordering};
@@ -21,12 +21,12 @@ use std::ops::Deref;
 use std::ptr;
 use std::sync::Arc;
 
-/// Objects that a thread may borrow at once; beyond that a borrow counts.
+/// Hazards per thread. Further borrows count references.
 const HAZARDS: usize = if cfg!(loom) { 1 } else { 30 };
-/// Retired objects that wait for a sweep.
+/// Number of retired objects that triggers a sweep.
 const SWEEP_AT: usize = 32;
 
-/// The objects that a thread is using.
+/// Hazards of one thread.
 struct Board([AtomicPtr<()>; HAZARDS]);
 
 impl Board {
@@ -35,7 +35,7 @@ impl Board {
     }
 }
 
-/// The boards of all threads that have ever borrowed. Boards of threads that have ended are empty and are used again.
+/// Hazard boards of all threads that have ever borrowed. The boards of ended threads are empty and are reused.
 #[derive(Default)]
 struct Boards {
     all: Vec<&'static Board>,
@@ -60,13 +60,13 @@ loom::lazy_static! {
     static ref RETIRED: Mutex<Vec<Retired>> = Mutex::default();
 }
 
-/// This thread's board, and how many of its places have been used.
+/// This thread's board, and how many of its hazards have been used.
 struct Mine {
     board: StdCell<Option<&'static Board>>,
     used: StdCell<usize>,
 }
 
-// In a model no board is used again: loom drops what is a thread's own when its statics may be gone already.
+// In a model no board is reused: loom drops thread-locals when its statics may already be gone.
 #[cfg(not(loom))]
 impl Drop for Mine {
     fn drop(&mut self) {
@@ -110,15 +110,15 @@ impl Mine {
 
 /// How a [`Ref`] keeps its object alive.
 enum Hold {
-    /// By this place of the thread's board.
+    /// A hazard of this thread.
     Hazard(&'static AtomicPtr<()>),
-    /// By a count of its own.
+    /// A count of its own.
     Counted,
-    /// The object is never dropped.
+    /// None: the object is never dropped.
     Eternal,
 }
 
-/// A borrowed `Arc`. Belongs to the thread that made it.
+/// A borrowed `Arc`, bound to the thread that created it.
 pub struct Ref<T> {
     arc: ManuallyDrop<Arc<T>>,
     hold: Hold,
@@ -126,7 +126,7 @@ pub struct Ref<T> {
 }
 
 impl<T> Ref<T> {
-    /// A reference that counts.
+    /// Creates a reference that owns a count.
     pub fn counted(arc: Arc<T>) -> Ref<T> {
         Ref { arc: ManuallyDrop::new(arc), hold: Hold::Counted, thread: PhantomData }
     }
@@ -165,7 +165,7 @@ impl<T> Ref<T> {
                     }
                 });
             }
-            // SAFETY: this reference owns a count, and is not used any more.
+            // SAFETY: this reference owns a count and is no longer used.
             Hold::Counted => unsafe { ManuallyDrop::drop(&mut self.arc) },
         }
     }
@@ -178,19 +178,19 @@ pub struct Cell<T: Send + Sync + 'static> {
 }
 
 impl<T: Send + Sync + 'static> Cell<T> {
-    /// An empty cell.
+    /// Creates an empty cell.
     #[cfg(not(loom))]
     pub const fn new() -> Cell<T> {
         Cell { pointer: AtomicPtr::new(ptr::null_mut()), owns: PhantomData }
     }
 
-    /// As above; nothing of loom's is constant.
+    /// Creates an empty cell; loom has no constant constructors.
     #[cfg(loom)]
     pub fn new() -> Cell<T> {
         Cell { pointer: AtomicPtr::new(ptr::null_mut()), owns: PhantomData }
     }
 
-    /// The object, if there is one.
+    /// Borrows the object, if there is one.
     #[inline]
     pub fn get(&self) -> Option<Ref<T>> {
         let Ok(Some(place)) = MINE.try_with(|mine| {
@@ -203,8 +203,8 @@ impl<T: Send + Sync + 'static> Cell<T> {
         let mut pointer = self.pointer.load(Ordering::Acquire);
         loop {
             place.store(pointer.cast(), Ordering::Relaxed);
-            // Pairs with the heavy fence in `sweep`: either that sees the hazard, or this sees that the cell has
-            // changed.
+            // Pairs with the heavy fence in `sweep`: either the sweep sees the hazard, or this thread sees the changed
+            // cell.
             fence::light();
             let again = self.pointer.load(Ordering::Acquire);
             if again == pointer {
@@ -216,13 +216,13 @@ impl<T: Send + Sync + 'static> Cell<T> {
             let _ = MINE.try_with(|mine| mine.used.set(mine.used.get() - 1));
             return None;
         }
-        // SAFETY: the cell's count keeps the object alive now, and the hazard keeps it from being dropped until this
-        // reference is gone, which does not own the count.
+        // SAFETY: the cell's count keeps the object alive now, and the hazard keeps it alive until this reference is
+        // dropped. The reference does not own the count.
         let arc = ManuallyDrop::new(unsafe { Arc::from_raw(pointer.cast_const()) });
         Some(Ref { arc, hold: Hold::Hazard(place), thread: PhantomData })
     }
 
-    /// As [`Cell::get`], for a thread that has no place left or is ending.
+    /// Borrows like [`Cell::get`], on a thread that has no free hazard or is ending.
     #[cold]
     fn get_counted(&self) -> Option<Ref<T>> {
         let list = RETIRED.lock();
@@ -230,7 +230,7 @@ impl<T: Send + Sync + 'static> Cell<T> {
         if pointer.is_null() {
             return None;
         }
-        // SAFETY: the cell's count has not been retired, or waits for the list's lock, which is held here: the object
+        // SAFETY: the cell's count has not been retired, or waits for the list's lock, which is held here. The object
         // is alive.
         let arc = unsafe {
             Arc::increment_strong_count(pointer);
@@ -240,19 +240,19 @@ impl<T: Send + Sync + 'static> Cell<T> {
         Some(Ref::counted(arc))
     }
 
-    /// Stores an object; the previous one lives as long as others use it.
+    /// Stores an object. The previous one lives until its last reader is done.
     pub fn set(&self, object: Arc<T>) {
         let old = self.pointer.swap(Arc::into_raw(object).cast_mut(), Ordering::AcqRel);
         retire::<T>(old);
     }
 
-    /// Removes the object.
+    /// Removes and returns the object.
     pub fn take(&self) -> Option<Arc<T>> {
         let old = self.pointer.swap(ptr::null_mut(), Ordering::AcqRel);
         if old.is_null() {
             return None;
         }
-        // SAFETY: the cell's count was taken out with the pointer and is retired only below.
+        // SAFETY: the swap moved the cell's count out with the pointer; the count is retired only below.
         let arc = unsafe {
             Arc::increment_strong_count(old);
             Arc::from_raw(old.cast_const())
@@ -274,7 +274,7 @@ impl<T: Send + Sync + 'static> Drop for Cell<T> {
     }
 }
 
-/// Puts a cell's count on the list.
+/// Puts a cell's count on the list of retired objects.
 fn retire<T: Send + Sync + 'static>(pointer: *mut T) {
     if pointer.is_null() {
         return;
@@ -295,8 +295,8 @@ fn retire<T: Send + Sync + 'static>(pointer: *mut T) {
     }
 }
 
-/// True if no other thread has ever borrowed anything. A thread that is about to do so takes the boards' lock first,
-/// and then sees the removal.
+/// Returns whether no other thread has ever borrowed. A thread about to borrow first takes the boards' lock, and then
+/// sees the removal.
 fn is_only_reader(boards: &Boards) -> bool {
     MINE.try_with(|mine| mine.board.get())
         .ok()
@@ -304,7 +304,7 @@ fn is_only_reader(boards: &Boards) -> bool {
         .is_some_and(|own| boards.all.iter().all(|board| ptr::eq(*board, own)))
 }
 
-/// Drops the retired objects that are not in use.
+/// Drops the retired objects that no hazard names.
 pub fn sweep() {
     let unused: Vec<Retired> = {
         let mut list = RETIRED.lock();
@@ -327,8 +327,7 @@ pub fn sweep() {
         unused
     };
     for retired in unused {
-        // SAFETY: the count was retired with the pointer, once, and no hazard names the object; no cell leads to it any
-        // more.
+        // SAFETY: the count was retired with the pointer, once; no hazard names the object, and no cell leads to it.
         unsafe { (retired.drop)(retired.pointer) };
     }
 }
@@ -340,44 +339,44 @@ pub struct Eternal<T> {
 }
 
 impl<T: Send + Sync + 'static> Eternal<T> {
-    /// An empty place.
+    /// Creates an empty cell.
     #[cfg(not(loom))]
     pub const fn new() -> Eternal<T> {
         Eternal { pointer: AtomicPtr::new(ptr::null_mut()), owns: PhantomData }
     }
 
-    /// As above; nothing of loom's is constant.
+    /// Creates an empty cell; loom has no constant constructors.
     #[cfg(loom)]
     pub fn new() -> Eternal<T> {
         Eternal { pointer: AtomicPtr::new(ptr::null_mut()), owns: PhantomData }
     }
 
-    /// The object, if there is one.
+    /// Returns the object, if there is one.
     #[inline(always)]
     pub fn get(&self) -> Option<Ref<T>> {
         let pointer = self.pointer.load(Ordering::Acquire);
         if pointer.is_null() {
             return None;
         }
-        // SAFETY: the place's count is never given up, so the object lives for ever; the reference does not own the
+        // SAFETY: the cell's count is never released, so the object lives for ever. The reference does not own the
         // count.
         let arc = ManuallyDrop::new(unsafe { Arc::from_raw(pointer.cast_const()) });
         Some(Ref { arc, hold: Hold::Eternal, thread: PhantomData })
     }
 
-    /// The same without a reference of its own, for a short look.
+    /// Returns the object without a [`Ref`], for immediate use.
     #[inline(always)]
     pub fn look(&self) -> Option<&T> {
         // SAFETY: as above.
         unsafe { self.pointer.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Puts an object there.
+    /// Stores an object.
     pub fn set(&self, object: Arc<T>) {
         self.pointer.store(Arc::into_raw(object).cast_mut(), Ordering::Release);
     }
 
-    /// Empties the place. The object lives on for those who have it.
+    /// Empties the cell. The object stays valid for its holders.
     pub fn clear(&self) {
         self.pointer.store(ptr::null_mut(), Ordering::Release);
     }
@@ -394,7 +393,7 @@ mod tests {
     use super::*;
     use crate::sync::AtomicUsize;
 
-    /// Counts how many are alive, and says so in its own memory.
+    /// Counts the living objects, and records in its own memory that it is one.
     struct Canary(Arc<AtomicUsize>, AtomicUsize);
 
     impl Canary {
@@ -482,7 +481,7 @@ mod model {
     use crate::sync::{AtomicU32, UnsafeCell};
     use loom::thread;
 
-    /// What happened to objects; loom sees a use that is not ordered before the drop.
+    /// History of the objects. loom reports a use that is not ordered before the drop.
     #[derive(Default)]
     struct Log {
         memory: [UnsafeCell<u32>; 2],
@@ -501,20 +500,21 @@ mod model {
         }
 
         fn is_intact(&self) -> bool {
-            // SAFETY: loom checks that nobody writes now.
+            // SAFETY: loom checks that there is no concurrent write.
             self.0.memory[self.1].with(|memory| unsafe { *memory == 0 })
         }
     }
 
     impl Drop for Canary {
         fn drop(&mut self) {
-            // SAFETY: loom checks that nobody else uses it now.
+            // SAFETY: loom checks that the access is exclusive.
             self.0.memory[self.1].with_mut(|memory| unsafe { *memory = 1 });
             self.0.alive.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// Readers use what is in a cell, holding so many references at a time, while `change` runs; then all is dropped.
+    /// Runs readers of a cell, each holding so many references at a time, concurrently with `change`; then drops
+    /// everything.
     fn check(readers: usize, references: usize, change: impl Fn(&Cell<Canary>, &Arc<Log>) + Sync + Send + 'static) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
@@ -550,7 +550,7 @@ mod model {
     #[test]
     fn a_thread_that_borrows_for_the_first_time_is_noticed() {
         check(1, 1, |cell, _| {
-            // This thread has borrowed, so that it may take itself for the only one.
+            // This thread has borrowed, so that it may see itself as the only reader.
             drop(cell.get());
             drop(cell.take());
             sweep();

@@ -1,40 +1,40 @@
-//! A copy that two processes make together: each takes the next step of it until none is left.
+//! A copy shared by two processes: each claims the next step until none is left.
 //!
-//! The sender owns the joint and lends it to one copy at a time. The receiver opens it, both claim steps, and the
-//! receiver waits at the end until the sender has finished the step that it is at.
+//! The sender owns the joint copy and lends it to one message at a time. The receiver opens it, and both processes
+//! claim steps. At the end the receiver waits until the sender has finished its current step.
 //!
 //! | `cursor` | meaning |
 //! |---|---|
-//! | [`CLOSED`] | nothing to do: not yet opened |
-//! | less than `len` | the next step begins here |
+//! | [`CLOSED`] | not open: nothing to claim |
+//! | less than `len` | offset of the next step |
 //! | more | all steps are claimed |
 //!
-//! Why nobody writes after the end: a helper counts itself in `helpers` before it claims, and claiming reads and writes
-//! `cursor` at once. The receiver closes the cursor by exchanging it and looks at `helpers` afterwards. A helper that
-//! claimed before the exchange is seen there, since the exchange acquires what the claim released; one that claims
-//! after it finds nothing.
+//! Why no helper writes after the end: a helper increments `helpers` before it claims, and a claim is an atomic
+//! read-modify-write of `cursor`. The receiver closes the cursor by a swap and then loads `helpers`. The swap acquires
+//! what earlier claims released, so the receiver sees those helpers; a later claim finds the cursor closed.
 //!
-//! A helper that dies stays counted. A process that waits for it tests now and then whether it still lives.
+//! A helper that dies stays counted. The waiting process therefore checks from time to time whether the helper is
+//! alive.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, spin_loop, yield_now};
 
 const CLOSED: u64 = 1 << 62;
 const NOTHING: u64 = u64::MAX;
-/// Looks at `helpers` before the processor is given away, and then before each further time.
+/// Reads of `helpers` before each yield of the processor.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 1000 };
-/// Times that it is given away before asking whether the helper lives, which takes a system call.
+/// Yields before a system call checks whether the helper is alive.
 const YIELDS: u32 = if cfg!(loom) { u32::MAX } else { 64 };
 
-/// The shared state of a copy, in a cache line or two of its own. Zeroed memory is a joint with nothing to do.
+/// Shared state of a copy, in cache lines of its own. Zeroed memory is a joint copy without work.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct Joint {
     cursor: AtomicU64,
     len: AtomicU64,
     step: AtomicU64,
-    /// Where the bytes go, in the receiver's memory.
+    /// Destination address, in the receiver's memory.
     address: AtomicU64,
-    /// First byte of a step that a helper claimed and could not do.
+    /// Offset of a step that a helper claimed but failed to copy.
     lost: AtomicU64,
     /// 1 while a helper claims or copies.
     helpers: AtomicU32,
@@ -50,13 +50,13 @@ pub struct Stretch {
 }
 
 impl Joint {
-    /// The owner prepares it for one copy, before it tells the receiver.
+    /// Prepares the joint copy for one message, before the receiver learns of it. Called by the sender.
     pub fn lend(&self) {
         self.lost.store(NOTHING, Ordering::Relaxed);
         self.cursor.store(CLOSED, Ordering::Release);
     }
 
-    /// The receiver begins a copy of `len` bytes to `address`, in steps of `step` bytes.
+    /// Opens a copy of `len` bytes to `address`, in steps of `step` bytes. Called by the receiver.
     pub fn open(&self, address: u64, len: u64, step: u64) {
         self.address.store(address, Ordering::Relaxed);
         self.len.store(len, Ordering::Relaxed);
@@ -64,30 +64,30 @@ impl Joint {
         self.cursor.store(0, Ordering::Release);
     }
 
-    /// True if there are steps to claim.
+    /// Returns whether there are steps to claim.
     #[inline]
     pub fn is_open(&self) -> bool {
         let cursor = self.cursor.load(Ordering::Acquire);
         cursor < CLOSED && cursor < self.len.load(Ordering::Relaxed)
     }
 
-    /// Where the bytes go.
+    /// Returns the destination address.
     pub fn address(&self) -> u64 {
         self.address.load(Ordering::Relaxed)
     }
 
-    /// Takes the next step, if there is one.
+    /// Claims the next step, if there is one.
     pub fn claim(&self) -> Option<Stretch> {
         let (len, step) = (self.len.load(Ordering::Relaxed), self.step.load(Ordering::Relaxed));
-        // A step of no bytes, which only a broken peer could ask for, would never come to an end.
+        // A step of 0 bytes, which only a broken peer could request, would never end.
         let offset = self.cursor.fetch_add(step.max(1), Ordering::AcqRel);
         (offset < len).then(|| Stretch { offset, len: step.min(len - offset) })
     }
 
-    /// The sender does steps with `copy` until none is left or one fails. Call only when [`Joint::is_open`]. After a
-    /// failure, and while another thread helps, nothing is done: the receiver learns of one lost step.
+    /// Copies steps with `copy` until none is left or one fails. Called by the sender, only if [`Joint::is_open`]. Does
+    /// nothing after a failure, or while another thread helps: the receiver can be told of one lost step only.
     pub fn help<E>(&self, mut copy: impl FnMut(Stretch) -> Result<(), E>) {
-        // Released by the first claim. Acquires what a helper before has said of a lost step.
+        // Released by the first claim. Acquires the lost step of an earlier helper.
         if self.helpers.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return;
         }
@@ -103,11 +103,11 @@ impl Joint {
         self.helpers.fetch_sub(1, Ordering::Release);
     }
 
-    /// The receiver does steps with `copy`, waits for the helper's last one, and does what the helper could not. While
-    /// it waits for long it calls `still_there` now and then, which fails if the helper has died.
+    /// Copies steps with `copy`, waits for the helper's last one, and copies the step that the helper lost. Called by
+    /// the receiver. A long wait calls `still_there` from time to time, which fails if the helper has died.
     ///
     /// # Errors
-    /// The first one of `copy`, or that of `still_there`.
+    /// The first error of `copy` or `still_there`.
     pub fn finish<E>(
         &self,
         mut copy: impl FnMut(Stretch) -> Result<(), E>,
@@ -119,7 +119,7 @@ impl Joint {
         {
             outcome = copy(step);
         }
-        // After an error too nobody may write any more.
+        // No helper may write after an error either.
         self.cursor.swap(CLOSED, Ordering::AcqRel);
         let (mut spins, mut yields) = (0u32, 0u32);
         while self.helpers.load(Ordering::Acquire) != 0 {
@@ -148,7 +148,7 @@ mod tests {
     use std::convert::Infallible;
     use std::sync::Mutex;
 
-    /// Notes a step.
+    /// Records a step.
     fn note(steps: &Mutex<Vec<Stretch>>, step: Stretch) -> Result<(), Infallible> {
         steps.lock().unwrap().push(step);
         Ok(())
@@ -217,7 +217,7 @@ mod tests {
         let steps = Mutex::new(Vec::new());
         joint.finish(|step| note(&steps, step), || Ok(())).unwrap();
         covers(steps.into_inner().unwrap(), 100);
-        // The next copy has a helper again.
+        // The next copy accepts a helper again.
         joint.lend();
         joint.open(0, 100, 30);
         let helped = Mutex::new(Vec::new());
@@ -230,7 +230,7 @@ mod tests {
         let joint = Joint::default();
         joint.lend();
         joint.open(0, 100, 30);
-        // It is counted, has claimed a step, and will never finish it.
+        // A helper that is counted, has claimed a step, and will never finish it.
         joint.helpers.store(1, Ordering::Relaxed);
         assert!(joint.claim().is_some());
         let mut asked = 0;
@@ -280,16 +280,16 @@ mod model {
     }
 
     impl Copied {
-        /// Copies a step: loom checks that nobody else accesses these bytes now.
+        /// Copies a step. loom checks that the access to these bytes is exclusive.
         fn copy(&self, step: Stretch) -> Result<(), Infallible> {
-            // SAFETY: as the contract says, checked by loom.
+            // SAFETY: by the contract of the module, as checked by loom.
             self.bytes[step.offset as usize].with_mut(|byte| unsafe { *byte += 1 });
             Ok(())
         }
     }
 
     #[test]
-    fn all_is_copied_once_and_nobody_writes_after_the_end() {
+    fn all_is_copied_once_and_never_after_the_end() {
         loom::model(|| {
             let shared = Arc::new(Copied::default());
             shared.joint.lend();
@@ -319,7 +319,7 @@ mod model {
             let sender = {
                 let shared = shared.clone();
                 thread::spawn(move || {
-                    // A sender that waits looks again and again.
+                    // A waiting sender helps repeatedly.
                     for _ in 0..2 {
                         if shared.joint.is_open() {
                             shared.joint.help(|_| Err(()));

@@ -1,9 +1,8 @@
-//! The ground floor: shared memory, rings, sleeping and waking, clocks, and the operating system's calls that the rest
-//! needs.
+//! The lowest layer: shared memory, ring buffers, sleeping and waking, clocks, and the system calls that the layers
+//! above need.
 //!
-//! Nothing here knows about messages or MPI. This crate is the one home of `unsafe` shared-memory code: the crates
-//! above see safe types. Whatever is read from a shared segment was written by another process and is treated as
-//! untrusted input by the reader.
+//! This crate knows nothing of messages or MPI. It contains the `unsafe` shared-memory code and offers safe types. Data
+//! read from a shared segment were written by another process; readers treat them as untrusted input.
 
 #[cfg(not(loom))]
 pub mod alarm;

@@ -1,10 +1,10 @@
-//! A part of a file in memory, and copies to and from it that end well where such memory ends badly.
+//! Mapped parts of files, with copies that report an error where the mapping raises SIGBUS.
 //!
-//! Where a mapped file has become shorter, or its storage fails, an access to the mapping raises SIGBUS, which would end
-//! the process. During an access to a mapping of this kind, a handler looks whether the address lies in one of them. If
-//! so, it puts zeroed memory of the process's own in place of the rest of the mapping, and notes that; the access goes
-//! on there, and [`MappedFile::access`] reports it. Any other SIGBUS goes to the handler that was there before, which
-//! comes back with the end of the last access.
+//! An access to a mapped file raises SIGBUS if the file has become shorter or its storage fails. During an access to a
+//! [`MappedFile`], a signal handler checks whether the address lies in such a mapping. If so, it replaces the rest of
+//! the mapping by zeroed private memory and marks the mapping as lost. The access continues there, and
+//! [`MappedFile::access`] returns an error. Any other SIGBUS goes to the previous handler, which is reinstalled at the
+//! end of the last access.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -12,25 +12,26 @@ use std::ptr;
 
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
 
-/// Most mappings at a time. More are refused.
-const PLACES: usize = 32;
+/// Maximum number of mappings at a time.
+const MAX_MAPPINGS: usize = 32;
 const PAGE: u64 = 4096;
 
-/// What the handler knows of a mapping.
-struct Place {
+/// A mapping as the signal handler sees it.
+struct MappingEntry {
     start: AtomicUsize,
-    /// The byte behind the last; 0: there is no mapping.
+    /// Address of the first byte behind the mapping; 0 for an unused entry.
     end: AtomicUsize,
-    /// Some of it was replaced.
+    /// Set when a part of the mapping was replaced.
     lost: AtomicBool,
 }
 
-static PLACES_IN_USE: [Place; PLACES] =
-    [const { Place { start: AtomicUsize::new(0), end: AtomicUsize::new(0), lost: AtomicBool::new(false) } }; PLACES];
-/// How many threads are accessing mappings. Held while the handler is put there or taken away, and while a place is
+static MAPPINGS: [MappingEntry; MAX_MAPPINGS] =
+    [const { MappingEntry { start: AtomicUsize::new(0), end: AtomicUsize::new(0), lost: AtomicBool::new(false) } };
+        MAX_MAPPINGS];
+/// Number of threads that access mappings. Locked while the handler is installed or removed, and while an entry is
 /// taken.
 static USERS: Mutex<usize> = Mutex::new(0);
-/// The handler that was there before ours, and its flags.
+/// The previous handler and its flags.
 static BEFORE: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 static BEFORE_FLAGS: AtomicUsize = AtomicUsize::new(0);
 
@@ -38,53 +39,53 @@ static BEFORE_FLAGS: AtomicUsize = AtomicUsize::new(0);
 pub struct MappedFile {
     base: *mut u8,
     bytes: usize,
-    /// Bytes of the mapping before the part: a mapping begins with a page.
+    /// Bytes of the mapping before the part: a mapping begins at a page boundary.
     lead: usize,
-    place: &'static Place,
+    entry: &'static MappingEntry,
 }
 
 // SAFETY: an address range that belongs to this value.
 unsafe impl Send for MappedFile {}
 
 impl MappedFile {
-    /// Maps `len` bytes from `from` on, for reading and perhaps writing. The file may be shorter: what lies behind its end
-    /// must not be accessed before it is long enough.
+    /// Maps `len` bytes from `from` on, for reading and, if `writes`, for writing. The file may be shorter: bytes
+    /// beyond its end must not be accessed before it has grown.
     ///
     /// # Errors
-    /// The operating system's: many file systems and descriptors cannot do this. `ENOMEM` if there are too many mappings.
+    /// That of `mmap`: many file systems and descriptors do not support it. `ENOMEM` if there are too many mappings.
     pub fn new(fd: BorrowedFd<'_>, from: u64, len: usize, writes: bool) -> io::Result<MappedFile> {
         let lead = (from % PAGE) as usize;
         let bytes = lead + len;
         let protection = if writes { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
         let offset = (from - lead as u64) as libc::off_t;
         let _alone = USERS.lock();
-        let free = PLACES_IN_USE.iter().find(|place| place.end.load(Ordering::Relaxed) == 0);
-        let Some(place) = free else { return Err(io::Error::from_raw_os_error(libc::ENOMEM)) };
+        let free = MAPPINGS.iter().find(|entry| entry.end.load(Ordering::Relaxed) == 0);
+        let Some(entry) = free else { return Err(io::Error::from_raw_os_error(libc::ENOMEM)) };
         // SAFETY: a new mapping at an address of the kernel's choice.
         let base = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, libc::MAP_SHARED, fd.as_raw_fd(), offset) };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        place.lost.store(false, Ordering::Relaxed);
-        place.start.store(base.addr(), Ordering::Relaxed);
-        place.end.store(base.addr() + bytes, Ordering::Release);
-        Ok(MappedFile { base: base.cast(), bytes, lead, place })
+        entry.lost.store(false, Ordering::Relaxed);
+        entry.start.store(base.addr(), Ordering::Relaxed);
+        entry.end.store(base.addr() + bytes, Ordering::Release);
+        Ok(MappedFile { base: base.cast(), bytes, lead, entry })
     }
 
     /// Calls `copy` with the address of the part's first byte. It may access the bytes of the part.
     ///
     /// # Errors
-    /// `EIO`: some of it is not in the file any more, or cannot be reached. What was read there is zero; what was
-    /// written there is lost. From then on none of it may be in the file.
+    /// `EIO`: some of the part is no longer in the file, or unreachable. Bytes read there are zero; bytes written there
+    /// are lost. From then on no byte of the mapping may reach the file.
     pub fn access(&self, copy: impl FnOnce(*mut u8)) -> io::Result<()> {
         let _handled = Handled::begin()?;
         let before = unblock();
         copy(self.base.wrapping_add(self.lead));
         if let Some(before) = before {
-            // SAFETY: a set of signals that the system gave.
+            // SAFETY: a signal set that the system returned.
             unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut()) };
         }
-        if self.place.lost.load(Ordering::Relaxed) { Err(io::Error::from_raw_os_error(libc::EIO)) } else { Ok(()) }
+        if self.entry.lost.load(Ordering::Relaxed) { Err(io::Error::from_raw_os_error(libc::EIO)) } else { Ok(()) }
     }
 }
 
@@ -93,11 +94,11 @@ impl Drop for MappedFile {
         let _alone = USERS.lock();
         // SAFETY: the mapping belongs to this value, and nothing in it is borrowed.
         unsafe { libc::munmap(self.base.cast(), self.bytes) };
-        self.place.end.store(0, Ordering::Relaxed);
+        self.entry.end.store(0, Ordering::Relaxed);
     }
 }
 
-/// The handler is there as long as this.
+/// Keeps the handler installed until dropped.
 struct Handled;
 
 impl Handled {
@@ -121,9 +122,9 @@ impl Drop for Handled {
     }
 }
 
-/// Has SIGBUS reach this thread's handler; the signals that were blocked, if it was among them.
+/// Unblocks SIGBUS in this thread. Returns the previous signal mask if SIGBUS was blocked.
 fn unblock() -> Option<libc::sigset_t> {
-    // SAFETY: sets of signals on the stack; an empty one is all zeros here.
+    // SAFETY: signal sets on the stack; an empty one is all zeros here.
     unsafe {
         let (mut bus, mut before) = (std::mem::zeroed(), std::mem::zeroed());
         libc::sigemptyset(&mut bus);
@@ -133,7 +134,7 @@ fn unblock() -> Option<libc::sigset_t> {
     }
 }
 
-/// The address of our handler, as the system notes it.
+/// Address of our handler, as the kernel reports it.
 fn ours() -> usize {
     on_bus_error as *const () as usize
 }
@@ -156,7 +157,7 @@ fn install() -> io::Result<()> {
     }
 }
 
-/// Puts the former handler back, unless the program has set one of its own meanwhile.
+/// Reinstalls the previous handler, unless the program has installed its own meanwhile.
 fn uninstall() {
     // SAFETY: as above.
     unsafe {
@@ -169,30 +170,32 @@ fn uninstall() {
     }
 }
 
-/// The handler: only system calls and atomics.
+/// Handles SIGBUS, with system calls and atomics only.
 extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the system passes a valid structure.
     let at = unsafe { (*info).si_addr() }.addr();
-    for place in &PLACES_IN_USE {
-        let (end, start) = (place.end.load(Ordering::Acquire), place.start.load(Ordering::Relaxed));
+    for entry in &MAPPINGS {
+        let (end, start) = (entry.end.load(Ordering::Acquire), entry.start.load(Ordering::Relaxed));
         if (start..end).contains(&at) {
             let from = at / PAGE as usize * PAGE as usize;
             let (protection, flags) =
                 (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED);
-            // SAFETY: a part of a mapping that the thread is using, so that it exists.
+            // SAFETY: a part of a mapping that the thread is using, which therefore exists.
             let fresh = unsafe { libc::mmap(ptr::without_provenance_mut(from), end - from, protection, flags, -1, 0) };
             if fresh != libc::MAP_FAILED {
-                return place.lost.store(true, Ordering::Relaxed);
+                return entry.lost.store(true, Ordering::Relaxed);
             }
         }
     }
     let (before, flags) = (BEFORE.load(Ordering::Relaxed), BEFORE_FLAGS.load(Ordering::Relaxed) as libc::c_int);
-    // SAFETY: the former handler, called as it asked for; or none, so that the access ends the process.
+    // SAFETY: the previous handler, called with the signature that it asked for. Without one, the access ends the
+    // process.
     unsafe {
         match before {
             libc::SIG_DFL | libc::SIG_IGN => {
                 libc::signal(signal, libc::SIG_DFL);
-                // A signal that was sent, not raised by an access, does not come again by itself.
+                // A signal that was sent, rather than raised by an access, is not raised again when this handler
+                // returns.
                 if (*info).si_code <= 0 {
                     libc::raise(signal);
                 }
@@ -212,7 +215,7 @@ mod tests {
     use std::fs::File;
     use std::os::fd::{AsFd, FromRawFd};
 
-    /// Tests of handlers, of which a process has one.
+    /// Serialises tests of the handler, of which a process has one.
     static ALONE: Mutex<()> = Mutex::new(());
 
     fn file(pages: u64) -> File {
@@ -270,7 +273,7 @@ mod tests {
             CALLS.fetch_add(1, Ordering::Relaxed);
         }
         let _alone = ALONE.lock();
-        // SAFETY: a handler with the right signature; a set of signals on the stack.
+        // SAFETY: a handler with the right signature; a signal set on the stack.
         let bus = unsafe {
             libc::signal(libc::SIGBUS, count as *const () as usize);
             let mut bus = std::mem::zeroed();
@@ -292,7 +295,7 @@ mod tests {
             assert_eq!(libc::sigismember(&now, libc::SIGBUS), 1, "it is blocked again afterwards");
         }
         assert_eq!(handler(), count as *const () as usize);
-        // SAFETY: as it was.
+        // SAFETY: the default disposition.
         unsafe { libc::signal(libc::SIGBUS, libc::SIG_DFL) };
     }
 
@@ -301,7 +304,7 @@ mod tests {
         let _alone = ALONE.lock();
         let file = file(1);
         let map = || MappedFile::new(file.as_fd(), 0, 10, false);
-        let all: Vec<MappedFile> = (0..PLACES).map(|_| map().unwrap()).collect();
+        let all: Vec<MappedFile> = (0..MAX_MAPPINGS).map(|_| map().unwrap()).collect();
         assert_eq!(map().err().unwrap().raw_os_error(), Some(libc::ENOMEM));
         drop(all);
         map().unwrap();

@@ -1,22 +1,22 @@
 //! Stand-ins for locks and for the operating system under `--cfg loom`.
 //!
-//! - loom has no counterpart of `membarrier`. Light and heavy [`fence`]s are both full fences here, which is what they
-//!   are wherever the kernel cannot do better: the models check that the handshakes are right with full fences,
-//!   `tests/fences/` that the asymmetric ones go together.
-//! - A [`futex`] looks at its word under a lock that whoever wakes takes too, as in the kernel. It never wakes without
-//!   reason, so that loom sees a lost wake-up as a deadlock.
-//! - Where one thread stores a word while another exchanges it, loom does not know which came last, and lets a third
-//!   read either. Words that are waited for are therefore exchanged on both sides.
-//! - All threads run on one processor, and nobody knows which.
+//! - loom has no counterpart of `membarrier`. Light and heavy [`fence`]s are both full fences here, as on kernels
+//!   without it. The models check the handshakes with full fences; `tests/fences/` checks that the asymmetric ones work
+//!   together.
+//! - A [`futex`] checks its word under a lock that a waking thread takes too, as in the kernel. It has no spurious
+//!   wake-ups, so that loom reports a lost wake-up as a deadlock.
+//! - Where one thread stores a word while another swaps it, loom does not know which came last, and lets a third thread
+//!   read either value. Words that are waited for are therefore swapped on both sides.
+//! - All threads run on one processor of unknown number.
 
 use loom::sync::{Condvar, MutexGuard};
 
-/// A lock that is never poisoned, like the real one.
+/// A lock without poisoning, like the real one.
 #[derive(Debug, Default)]
 pub struct Mutex<T>(loom::sync::Mutex<T>);
 
 impl<T> Mutex<T> {
-    /// A lock around `value`.
+    /// Creates a lock around `value`.
     pub fn new(value: T) -> Mutex<T> {
         Mutex(loom::sync::Mutex::new(value))
     }
@@ -35,7 +35,7 @@ pub struct RawLock {
 }
 
 impl RawLock {
-    /// A lock that nobody holds.
+    /// Creates a free lock.
     pub fn new() -> RawLock {
         RawLock::default()
     }
@@ -49,12 +49,12 @@ impl RawLock {
         *is_held = true;
     }
 
-    /// Takes the lock if nobody holds it.
+    /// Acquires the lock if it is free.
     pub fn try_lock(&self) -> bool {
         !std::mem::replace(&mut *self.is_held.lock(), true)
     }
 
-    /// Gives the lock up. Whom to is loom's choice.
+    /// Releases the lock. loom chooses its next holder.
     ///
     /// # Safety
     /// The caller holds it.
@@ -69,12 +69,12 @@ pub mod fence {
 
     use crate::sync;
 
-    /// The frequent side's fence.
+    /// Executes the fence of the frequent side.
     pub fn light() {
         sync::fence(sync::Ordering::SeqCst);
     }
 
-    /// The rare side's fence.
+    /// Executes the fence of the rare side.
     pub fn heavy() {
         sync::fence(sync::Ordering::SeqCst);
     }
@@ -89,7 +89,7 @@ pub mod futex {
     use std::collections::HashMap;
     use std::time::Duration;
 
-    /// How often each word was woken, and where all sleep.
+    /// Wake-up count of each word, and the condition variable on which all threads sleep.
     #[derive(Default)]
     struct Sleepers {
         woken: Mutex<HashMap<usize, u32>>,
@@ -104,14 +104,15 @@ pub mod futex {
         std::ptr::from_ref(word).addr()
     }
 
-    /// As outside models; there are no signals and no time here.
+    /// Cause of a wake-up. Models have no signals and no time.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Wakened {
-        /// Somebody has woken it, or the word held something else.
+        /// A call of [`wake_all`], or a changed word.
         Woken,
     }
 
-    /// Sleeps until somebody wakes `word`, unless it no longer holds `expected`. There is no time in a model.
+    /// Sleeps until a call of [`wake_all`] on `word`. Returns at once if the word is not `expected`. Models have no
+    /// time.
     pub fn wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) -> Wakened {
         let mut woken = SLEEPERS.woken.lock();
         if word.load(Ordering::Relaxed) != expected {
@@ -124,7 +125,7 @@ pub mod futex {
         Wakened::Woken
     }
 
-    /// Wakes all who sleep on `word`.
+    /// Wakes all threads that sleep on `word`.
     pub fn wake_all(word: &AtomicU32) {
         *SLEEPERS.woken.lock().entry(key(word)).or_default() += 1;
         SLEEPERS.changed.notify_all();
@@ -134,7 +135,7 @@ pub mod futex {
 pub mod cpu {
     //! Processors.
 
-    /// The processor that this thread runs on: nobody knows.
+    /// Returns the processor of this thread: unknown.
     pub fn current() -> Option<u32> {
         None
     }

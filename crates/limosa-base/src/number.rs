@@ -1,13 +1,13 @@
-//! Atomic access to a number at an address: in memory that processes share, or that belongs to the program.
+//! Atomic access to a number at an address, in shared memory or in memory of the program.
 //!
-//! The number has 1, 2, 4 or 8 bytes and is aligned to its length; [`Width::of`] says whether it can be accessed so.
-//! It is passed as an unsigned number in a `u64`: what its bits mean is the caller's affair.
+//! The number has 1, 2, 4 or 8 bytes and is aligned to its length; [`Width::of`] checks the length. It is passed as an
+//! unsigned number in a `u64`, which the caller interprets.
 
 #![allow(clippy::useless_conversion)] // for one of the widths it is one
 
 use crate::sync::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-/// Bytes of a number that the processor can change atomically.
+/// Width in bytes of a number that the processor can change atomically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// One byte.
@@ -20,7 +20,7 @@ pub enum Width {
     Eight,
 }
 
-/// `each!(width, place, |atomic| expression)`: the expression with the number as an atomic of its width.
+/// `each!(width, place, |atomic| expression)` evaluates the expression with the number as an atomic of its width.
 macro_rules! each {
     ($width:expr, $place:expr, |$atomic:ident: $number:ident| $body:expr) => {
         // SAFETY: each function's caller promises a valid, aligned number that is accessed atomically only.
@@ -56,7 +56,7 @@ macro_rules! each {
 }
 
 impl Width {
-    /// The width of numbers of so many bytes, if there are atomic ones.
+    /// Returns the width of numbers of so many bytes, if there are atomics of that width.
     pub fn of(bytes: usize) -> Option<Width> {
         Some(match bytes {
             1 => Width::One,
@@ -67,7 +67,7 @@ impl Width {
         })
     }
 
-    /// Its bytes.
+    /// Returns the number of bytes.
     pub fn bytes(self) -> usize {
         match self {
             Width::One => 1,
@@ -77,22 +77,21 @@ impl Width {
         }
     }
 
-    /// Whether a number at this address is aligned.
+    /// Returns whether a number at this address is aligned.
     pub fn is_aligned(self, place: *const u8) -> bool {
         place.addr().is_multiple_of(self.bytes())
     }
 
-    /// The number as it is now.
+    /// Returns the number.
     ///
     /// # Safety
-    /// A valid number of this width must be at the address, aligned, and nobody may access it other than atomically
-    /// during the call.
+    /// The address must hold a valid, aligned number of this width, which is accessed only atomically during the call.
     #[inline]
     pub unsafe fn load(self, place: *mut u8) -> u64 {
         each!(self, place, |atomic: Number| u64::from(atomic.load(Ordering::SeqCst)))
     }
 
-    /// Replaces the number; returns what was there.
+    /// Replaces the number. Returns the old value.
     ///
     /// # Safety
     /// As for [`Width::load`].
@@ -101,7 +100,7 @@ impl Width {
         each!(self, place, |atomic: Number| u64::from(atomic.swap(new as Number, Ordering::SeqCst)))
     }
 
-    /// Adds to the number as an integer that wraps around; returns what was there.
+    /// Adds to the number as an integer that wraps around. Returns the old value.
     ///
     /// # Safety
     /// As for [`Width::load`].
@@ -110,7 +109,7 @@ impl Width {
         each!(self, place, |atomic: Number| u64::from(atomic.fetch_add(by as Number, Ordering::SeqCst)))
     }
 
-    /// Replaces the number if it equals `expected`; returns what was there.
+    /// Replaces the number if it equals `expected`. Returns the old value.
     ///
     /// # Safety
     /// As for [`Width::load`].
@@ -123,7 +122,7 @@ impl Width {
         })
     }
 
-    /// Changes the number by a function of it, which may be called several times; returns what was there.
+    /// Replaces the number by a function of it, which may be called several times. Returns the old value.
     ///
     /// # Safety
     /// As for [`Width::load`].
@@ -141,10 +140,10 @@ impl Width {
         })
     }
 
-    /// The number at an address, aligned or not.
+    /// Returns the number at an address, aligned or not.
     ///
     /// # Safety
-    /// It must be readable, and nobody may change it during the call.
+    /// It must be readable, and must not change during the call.
     #[inline]
     pub unsafe fn get(self, from: *const u8) -> u64 {
         // SAFETY: the caller's promise.
@@ -161,7 +160,7 @@ impl Width {
     /// Stores a number at an address, aligned or not.
     ///
     /// # Safety
-    /// It must be writable, and nobody may access it during the call.
+    /// It must be writable, and must not be accessed concurrently.
     #[inline]
     pub unsafe fn set(self, to: *mut u8, number: u64) {
         // SAFETY: the caller's promise.
@@ -175,7 +174,7 @@ impl Width {
         }
     }
 
-    /// The number in these bytes, of which there are as many as the width says.
+    /// Decodes a number from bytes, of which there are as many as the width says.
     #[inline]
     pub fn number(self, bytes: &[u8]) -> u64 {
         match (self, bytes) {
@@ -187,7 +186,7 @@ impl Width {
         }
     }
 
-    /// Writes the bytes of a number.
+    /// Encodes a number into bytes.
     #[inline]
     pub fn write(self, number: u64, bytes: &mut [u8]) {
         match self {
@@ -211,7 +210,7 @@ mod tests {
             let mut memory = [u64::MAX; 2];
             let place = memory.as_mut_ptr().cast::<u8>();
             let mask = u64::MAX >> (64 - 8 * width.bytes());
-            // SAFETY: the first bytes of an aligned array that only this test uses.
+            // SAFETY: the first bytes of an aligned array private to this test.
             unsafe {
                 assert_eq!(width.swap(place, 7), mask);
                 assert_eq!(width.add(place, mask), 7, "wraps around");
@@ -245,7 +244,7 @@ mod tests {
                 for _ in 0..3 {
                     scope.spawn(move || {
                         for _ in 0..500 {
-                            // SAFETY: an aligned number that the threads access atomically only.
+                            // SAFETY: an aligned number that the threads access only atomically.
                             unsafe { width.update(place as *mut u8, |old| old + 1) };
                         }
                     });

@@ -1,19 +1,19 @@
-//! Lines of programs that were compiled with `-g`.
+//! Source lines of programs that were compiled with `-g`.
 //!
-//! The process that makes a call notes its address in a text ([`address`]), which it may send to others. The process
-//! that has something to tell makes words of it ([`words`]).
+//! The process that makes a call encodes its return address as text ([`address`]), which other processes can print. The
+//! process that reports decodes it ([`words`]).
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::process::Command;
 
-/// Between the parts of the text for an address.
+/// Separates the parts of an encoded address.
 const SEPARATOR: char = '\t';
 
-/// The program or library, the address in it, and the function, if they are known.
+/// Encodes an address: the program or library, the address in it, and the function, if they are known.
 pub fn address(address: usize) -> String {
     let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: the structure is written if the call succeeds; its texts live as long as the module, which is here.
+    // SAFETY: the structure is written if the call succeeds; its strings live as long as the loaded module.
     unsafe {
         if libc::dladdr(address as *const _, found.as_mut_ptr()) == 0 {
             return String::new();
@@ -25,23 +25,23 @@ pub fn address(address: usize) -> String {
         };
         let file = std::fs::canonicalize(text(found.dli_fname)).unwrap_or_default();
         let is_program = std::fs::read_link("/proc/self/exe").is_ok_and(|program| program == file);
-        // The call ends before the address to which it returns.
+        // The call instruction precedes the return address.
         let base = if is_program && !is_position_independent(&file) { 0 } else { found.dli_fbase as usize };
         let offset = address.wrapping_sub(base).wrapping_sub(1);
         format!("{}{SEPARATOR}{offset:x}{SEPARATOR}{}", file.display(), text(found.dli_sname))
     }
 }
 
-/// Whether a program may lie anywhere: addresses in its file then count from its beginning.
+/// Returns whether a program is position-independent: addresses in its file then count from its beginning.
 fn is_position_independent(program: &std::path::Path) -> bool {
     use std::io::Read;
     let mut head = [0u8; 18];
     let read = std::fs::File::open(program).and_then(|mut file| file.read_exact(&mut head));
-    // The type of an ELF file is ET_DYN.
+    // The file type in the ELF header is ET_DYN.
     read.is_ok() && head[16] == 3
 }
 
-/// The place in words, behind a comma; nothing if it is not known.
+/// Describes an encoded address, with a leading comma; empty if the place is unknown.
 pub fn words(text: &str) -> String {
     let mut parts = text.split(SEPARATOR);
     match (parts.next().unwrap_or_default(), parts.next(), parts.next()) {
@@ -57,7 +57,7 @@ pub fn words(text: &str) -> String {
     }
 }
 
-/// The line of an address, where the program knows it, and there is `addr2line`.
+/// Returns the source line of an address, if the program has line tables and `addr2line` is installed.
 pub fn line(file: &str, offset: &str) -> Option<String> {
     let mut command = Command::new("addr2line");
     command.args(["-e", file, &format!("0x{offset}")]).env_remove("LD_PRELOAD");

@@ -1,32 +1,33 @@
-//! Blocks of shared memory for messages in flight: one process takes them in turn, any other process gives them back.
+//! Pools of shared-memory blocks for messages in flight: one process takes blocks cyclically, and the receivers return
+//! them.
 //!
-//! Blocks are taken cyclically from a memory that is larger than a processor's own cache: writing a line that is still
-//! in the last receiver's cache takes several times as long as writing one that has been evicted (the measurements are
-//! in docs/performance.md).
+//! Blocks are taken cyclically from a memory that is larger than a processor's own cache. Writing a line that is still
+//! in the last receiver's cache takes several times as long as writing one that has been evicted (measurements are in
+//! docs/performance.md).
 //!
 //! ```text
-//!   given_back  [u32; SLOTS]            entry `s`: the last generation given back of the block from slot `s` on
+//!   given_back  [u32; SLOTS]            entry `s`: the last generation returned of the block at slot `s`
 //!   slots       SLOTS x SLOT_BYTES
 //! ```
 //!
 //! Contract:
-//! - only the owner takes blocks ([`Blocks::take`]); the process that receives a block gives it back, once;
-//! - a block is not taken again before it was given back; blocks that are not given back are skipped and do not hold up
-//!   others;
-//! - each block is taken for a process; if that has died, its blocks are taken back ([`Blocks::take_back`]);
-//! - a block is identified by its first slot and its generation, which is never 0: zeroed memory is a pool to which
-//!   nothing was given back.
+//! - only the owner takes blocks ([`Blocks::take`]); the receiver of a block returns it, once;
+//! - a block is not reused before it was returned; blocks in use are skipped and do not delay others;
+//! - each block has a holder, the receiving process; if that has died, the owner reclaims its blocks
+//!   ([`Blocks::take_back`]);
+//! - a block is identified by its first slot and its generation, which is never 0: zeroed memory is a pool without
+//!   returned blocks.
 
 use crate::sync::{AtomicU32, Ordering};
 
-/// Bytes of a slot; a block is a number of slots in a row.
+/// Bytes of a slot; a block consists of consecutive slots.
 pub const SLOT_BYTES: usize = 1024;
 /// Slots of a pool.
 pub const SLOTS: usize = if cfg!(loom) { 2 } else { 2048 };
 /// Bytes of a pool in shared memory.
 pub const POOL_BYTES: usize = size_of::<GivenBack>() + SLOTS * SLOT_BYTES;
 
-/// The shared part.
+/// Shared part of a pool: the returned generations.
 #[cfg_attr(not(loom), repr(C, align(4096)))]
 pub struct GivenBack([AtomicU32; SLOTS]);
 
@@ -34,9 +35,9 @@ pub struct GivenBack([AtomicU32; SLOTS]);
 #[cfg(not(loom))]
 unsafe impl crate::segment::Foreign for GivenBack {}
 
-/// Where a block's bytes are, from the start of the shared part.
+/// Returns the byte offset of a block from the start of the shared part.
 ///
-/// `None` if a block from slot `start` on with so many bytes cannot be.
+/// `None` if no block of so many bytes can begin at slot `start`.
 #[inline]
 pub fn place(start: u32, bytes: usize) -> Option<usize> {
     let first = start as usize * SLOT_BYTES;
@@ -45,7 +46,7 @@ pub fn place(start: u32, bytes: usize) -> Option<usize> {
 }
 
 impl GivenBack {
-    /// Gives a block back: its bytes are not read any more.
+    /// Returns a block to its owner: its bytes are not read any more.
     #[inline]
     pub fn give(&self, start: u32, generation: u32) {
         // Pairs with the acquire load in `Blocks::busy`.
@@ -53,14 +54,14 @@ impl GivenBack {
     }
 }
 
-/// The owner's record of which slots are taken.
+/// The owner's record of the blocks in use.
 pub struct Blocks {
     next: usize,
-    /// Slots that may be used so far.
+    /// Number of slots in use of the pool so far.
     room: usize,
-    /// For each slot the first slot of the block that it belongs to, counted from 1; 0 if it is free.
+    /// For each slot, the first slot of its block, counted from 1; 0 if it is free.
     block: Vec<u16>,
-    /// For each first slot the block that began there last.
+    /// For each first slot, the last block that began there.
     blocks: Vec<Block>,
 }
 
@@ -68,7 +69,7 @@ pub struct Blocks {
 struct Block {
     slots: u16,
     generation: u32,
-    /// The process that has it.
+    /// The receiving process.
     holder: u32,
 }
 
@@ -79,24 +80,24 @@ impl Default for Blocks {
 }
 
 impl Blocks {
-    /// Slots that may be used so far; more are used only after [`Blocks::grow`].
+    /// Returns the number of slots that may be used; [`Blocks::grow`] adds more.
     pub fn room(&self) -> usize {
         self.room
     }
 
-    /// Lets so many more slots be used.
+    /// Adds slots that may be used.
     pub fn grow(&mut self, slots: usize) {
         self.room = (self.room + slots).min(SLOTS);
     }
 
-    /// True if the next block of so many bytes would be behind the slots that may be used so far.
+    /// Returns whether the next block of so many bytes would lie beyond the slots that may be used.
     #[inline]
     pub fn at_end(&self, bytes: usize) -> bool {
         self.room < SLOTS && self.next + bytes.div_ceil(SLOT_BYTES) > self.room
     }
 
-    /// Takes a block for process `holder`; gives its first slot and generation. `None` if there is none of that length
-    /// now.
+    /// Takes a block for process `holder`. Returns its first slot and generation, or `None` if there is no free block
+    /// of that length.
     #[inline]
     pub fn take(&mut self, given_back: &GivenBack, bytes: usize, holder: u32) -> Option<(u32, u32)> {
         let slots = bytes.div_ceil(SLOT_BYTES).max(1);
@@ -126,7 +127,7 @@ impl Blocks {
         Some((at as u32, generation))
     }
 
-    /// Whether a slot belongs to a block that was not given back; frees the block if it was.
+    /// Returns whether a slot belongs to a block in use. Frees the block if it was returned.
     #[inline]
     fn busy(&mut self, given_back: &GivenBack, slot: usize) -> bool {
         let Some(first) = usize::from(self.block[slot]).checked_sub(1) else { return false };
@@ -139,14 +140,14 @@ impl Blocks {
         false
     }
 
-    /// A process that has blocks: the one with the next higher number than `after`, or else the lowest.
+    /// Returns a process that holds blocks: the one with the lowest number above `after`, or else the lowest.
     pub fn next_holder(&self, after: u32) -> Option<u32> {
         let firsts = (0..self.room).filter(|first| usize::from(self.block[*first]) == first + 1);
-        // Those beyond `after` come first, then those up to it.
+        // Those above `after` come first, then those up to it.
         firsts.map(|first| self.blocks[first].holder).min_by_key(|holder| (*holder <= after, *holder))
     }
 
-    /// Takes all blocks of a process back, which must have ended: it cannot read them any more, nor give them back.
+    /// Reclaims all blocks of a process that has ended: it can neither read nor return them.
     pub fn take_back(&mut self, holder: u32) {
         for first in 0..self.room {
             if usize::from(self.block[first]) == first + 1 && self.blocks[first].holder == holder {
@@ -266,7 +267,7 @@ mod model {
     struct Pool {
         given_back: GivenBack,
         bytes: [UnsafeCell<u64>; SLOTS],
-        /// The blocks that were sent: first slot and generation, counted from 1.
+        /// First slots and generations of the blocks sent, counted from 1.
         sent: [AtomicU32; 3],
     }
 
@@ -303,7 +304,7 @@ mod model {
                         None => thread::yield_now(),
                     }
                 };
-                // SAFETY: loom checks that nobody reads now.
+                // SAFETY: loom checks that there is no concurrent reader.
                 pool.bytes[start as usize].with_mut(|bytes| unsafe { *bytes = number as u64 });
                 sent.store(start << 8 | generation, Ordering::Release);
             }

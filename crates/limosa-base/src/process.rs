@@ -1,12 +1,12 @@
-//! The identity of a process, and whether it still runs.
+//! Identity of a process, and whether it is alive.
 //!
-//! A process id alone is not enough: the system uses it again later, a killed process keeps it until its parent has
-//! read its exit code, and in another namespace it belongs to another process. So an [`Identity`] also has the time at
-//! which the process started and the namespace in which its number is valid.
+//! A process id alone is not enough. The system reuses it; a killed process keeps it until its parent has reaped it;
+//! and in another namespace it belongs to another process. An [`Identity`] therefore also has the start time of the
+//! process and the namespace of its id.
 //!
-//! An answer costs reading a file in `/proc`, some 10 us: for slow paths only. When in doubt the answer is that the
-//! process lives, since giving up a living peer does more harm than waiting for a dead one. Who wants to be told when a
-//! process ends watches a descriptor ([`Identity::watch`]).
+//! A check reads a file in `/proc`, which takes some 10 us: for slow paths only. In doubt the process counts as alive,
+//! since abandoning a living peer does more harm than waiting for a dead one. For a notification of the end of a
+//! process, poll a descriptor ([`Identity::watch`]).
 
 use crate::descriptor::Descriptor;
 use std::fs;
@@ -14,45 +14,44 @@ use std::io::{self, Read};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 
-/// A process, as others identify it.
+/// Identity of a process, valid in other processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Process id, in the process's own namespace.
     pub pid: u32,
-    /// When it started, in clock ticks since the machine did; 0 if the system does not say.
+    /// Start time in clock ticks since boot; 0 if unknown.
     pub started: u64,
-    /// Its namespace of process ids; 0 if the system does not say.
+    /// Namespace of process ids; 0 if unknown.
     pub namespace: u64,
 }
 
 impl Identity {
-    /// This process.
+    /// Returns the identity of this process.
     pub fn own() -> Identity {
         Identity::of(std::process::id())
     }
 
-    /// The process that has this number now.
+    /// Returns the identity of the process that has this id now.
     pub fn of(pid: u32) -> Identity {
         Identity { pid, started: look(pid).map_or(0, |seen| seen.started), namespace: namespace() }
     }
 
-    /// False if the process has ended, also if its parent has not read its exit code yet.
+    /// Returns false if the process has ended, even if it is not reaped yet.
     pub fn is_alive(&self) -> bool {
         if self.pid == std::process::id() || self.started == 0 || self.namespace == 0 || self.namespace != namespace() {
             return true;
         }
         match look(self.pid) {
             Some(seen) => seen.started == self.started && !seen.has_ended,
-            // The system has no such process, or has stopped telling.
+            // There is no such process, or `/proc` is not readable any more.
             None => look(std::process::id()).is_none(),
         }
     }
 
-    /// A descriptor that is readable once the process has ended; `None` if it has ended already. Programs that this
-    /// process executes do not inherit it.
+    /// Returns a descriptor that becomes readable when the process ends; `None` if it has ended. It is close-on-exec.
     ///
     /// # Errors
-    /// The system does not say who the process is, has no such descriptors, or none left.
+    /// The identity is incomplete, or the kernel has no such descriptors or none left.
     pub fn watch(&self) -> io::Result<Option<Descriptor>> {
         if self.started == 0 || self.namespace == 0 || self.namespace != namespace() {
             return Err(io::ErrorKind::Unsupported.into());
@@ -65,25 +64,24 @@ impl Identity {
         }
         // SAFETY: the descriptor is new and ours alone.
         let descriptor = Descriptor::new(unsafe { OwnedFd::from_raw_fd(fd as i32) })?;
-        // The number may have been another process's by the time it was opened; from now on the descriptor stands for
-        // one process.
+        // The id may have been reused before it was opened. From now on the descriptor stands for one process.
         Ok(self.is_alive().then_some(descriptor))
     }
 }
 
-/// What the system says about a process.
+/// Fields of `/proc/PID/stat`.
 struct Seen {
     started: u64,
     has_ended: bool,
 }
 
-/// Fields of `/proc/PID/stat` behind the name, counted from 0 (`proc_pid_stat(5)` counts from 3 there).
+/// Indices of fields of `/proc/PID/stat` behind the name (`proc_pid_stat(5)` counts from 3 there).
 const STATE: usize = 0;
 const THREADS: usize = 17;
 const STARTED: usize = 19;
 
 fn look(pid: u32) -> Option<Seen> {
-    // The system makes the text anew for each read from its start, so it is read at once. It has about 300 bytes.
+    // The kernel generates the text anew for each read from offset 0, so one read takes all of it: about 300 bytes.
     let mut stat = [0; 2048];
     let mut file = fs::File::open(format!("/proc/{pid}/stat")).ok()?;
     loop {
@@ -101,7 +99,7 @@ fn parse(stat: &[u8]) -> Option<Seen> {
     let state = fields.nth(STATE)?;
     let threads = fields.nth(THREADS - STATE - 1)?;
     let started = fields.nth(STARTED - THREADS - 1)?;
-    // A process whose first thread has ended is a zombie too while others go on.
+    // A process whose first thread has ended is shown as a zombie even while other threads run.
     let has_ended = matches!(state, "Z" | "X") && threads.parse::<u64>().ok()? <= 1;
     Some(Seen { started: started.parse().ok()?, has_ended })
 }
@@ -122,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_lives_until_it_is_killed_also_if_nobody_has_asked_how_it_ended() {
+    fn a_process_lives_until_it_is_killed_even_if_it_is_not_reaped() {
         let (mut child, identity) = sleeper();
         assert!(Identity::own().is_alive() && identity.is_alive());
         child.kill().expect("our child");
@@ -144,7 +142,7 @@ mod tests {
         assert_eq!(wait_any(&[descriptor.get().expect("ours")], &stop, Some(Duration::ZERO)), Wakened::TooLate);
         child.kill().expect("our child");
         assert_eq!(wait_any(&[descriptor.get().expect("ours")], &stop, None), Wakened::Readable);
-        assert!(identity.watch().expect("an answer").is_none(), "nobody has asked how it ended, but it has");
+        assert!(identity.watch().expect("an answer").is_none(), "it has ended, though it is not reaped");
         child.wait().expect("our child");
         assert!(identity.watch().expect("an answer").is_none());
         assert!(Identity { started: 0, ..identity }.watch().is_err());

@@ -1,25 +1,25 @@
-//! A lock in shared memory that says which process holds it, and that can be taken over from a dead one.
+//! A lock in shared memory that records its holder's process, and that can be taken over when that process dies.
 
 use crate::sync::{AtomicU32, Ordering, yield_now};
 
-/// How often a waiting thread yields the processor before it tests, with system calls, whether the holder lives.
-pub const PATIENCE: u32 = if cfg!(loom) { 1 } else { 1000 };
+/// Yields of a waiting thread between checks, by system calls, whether the holder is alive.
+pub const YIELDS_PER_LIVENESS_CHECK: u32 = if cfg!(loom) { 1 } else { 1000 };
 
-/// The lock. Zeroed memory is a free lock; otherwise it is the number of the holder, counted from 1.
+/// A lock between processes. Zeroed memory is a free lock; otherwise it holds the number of the holder, counted from 1.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct ProcessLock(AtomicU32);
 
-/// The lock is held until this is dropped.
+/// Ownership of the lock, until dropped.
 #[derive(Debug)]
 pub struct Locked<'a> {
     lock: &'a ProcessLock,
-    /// The one who held it before died with it: what the lock protects may be half done.
+    /// The previous holder died with the lock: the protected data may be half updated.
     pub is_taken_over: bool,
 }
 
 impl ProcessLock {
-    /// Waits for the lock, as process `me`. Any thread of the process may.
+    /// Acquires the lock for process `me`, waiting as long as necessary. Any thread of the process may call this.
     pub fn lock(&self, me: u32, is_alive: impl Fn(u32) -> bool) -> Locked<'_> {
         let mut yields = 0u32;
         loop {
@@ -29,10 +29,10 @@ impl ProcessLock {
                 Err(holder) => {
                     yield_now();
                     yields = yields.wrapping_add(1);
-                    // Only waiting threads change a dead process's word, and only one of them succeeds. It sees all
-                    // that the dead one did, since the system has said that it is dead.
+                    // Only waiting threads replace a dead holder's number, and only one of them succeeds. It sees all
+                    // stores of the dead process, since the kernel has reported the death.
                     if holder != 0
-                        && yields.is_multiple_of(PATIENCE)
+                        && yields.is_multiple_of(YIELDS_PER_LIVENESS_CHECK)
                         && !is_alive(holder - 1)
                         && self.0.compare_exchange(holder, me + 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
                     {
@@ -43,7 +43,7 @@ impl ProcessLock {
         }
     }
 
-    /// True if it is free.
+    /// Returns whether the lock is free.
     pub fn is_free(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 0
     }
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_dead_holders_lock_is_taken_over_once() {
         let lock = ProcessLock::default();
-        // Its drop never runs.
+        // Its destructor never runs.
         std::mem::forget(lock.lock(7, |_| true));
         assert!(lock.lock(1, |holder| holder != 7).is_taken_over);
         assert!(!lock.lock(2, |_| true).is_taken_over);
@@ -99,17 +99,17 @@ mod model {
     use loom::thread;
 
     #[test]
-    fn one_of_those_who_wait_takes_a_dead_holders_lock_over() {
+    fn one_waiting_process_takes_a_dead_holders_lock_over() {
         const DEAD: u32 = 7;
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(|| {
             let shared = Arc::new((ProcessLock::default(), UnsafeCell::new(0)));
-            // Its drop never runs.
+            // Its destructor never runs.
             std::mem::forget(shared.0.lock(DEAD, |_| true));
             let enter = |shared: &(ProcessLock, UnsafeCell<u32>), me| {
                 let locked = shared.0.lock(me, |holder| holder != DEAD);
-                // SAFETY: loom checks that nobody else is here.
+                // SAFETY: loom checks that the access is exclusive.
                 shared.1.with_mut(|takeovers| unsafe { *takeovers += u32::from(locked.is_taken_over) });
             };
             let other = {

@@ -1,8 +1,8 @@
-//! Whether the processor can read the memory that a program passes to a call.
+//! Checks whether the processor can read the buffers that a program passes to a call.
 //!
-//! Python programs pass arrays of any library; those in the memory of a graphics card have addresses like all others.
-//! Both ends of a buffer are tested by the kernel, and pages that were readable are remembered, so that a buffer that is
-//! used again costs two comparisons. Pages that are unmapped later are not noticed.
+//! Python programs pass arrays of any library; arrays in GPU memory have addresses like all others. The kernel checks
+//! both ends of a buffer, and readable pages are cached, so that a reused buffer costs two comparisons. Pages that are
+//! unmapped later are not noticed.
 
 use std::ptr;
 
@@ -13,10 +13,10 @@ const KNOWN_BITS: u32 = 8;
 
 static WATCHING: AtomicBool = AtomicBool::new(false);
 
-/// Numbers of pages that were readable, at the places that [`place_of`] gives.
+/// Numbers of pages that were readable, at the indices that [`place_of`] gives.
 static KNOWN: [AtomicUsize; 1 << KNOWN_BITS] = [const { AtomicUsize::new(0) }; 1 << KNOWN_BITS];
 
-/// Has buffers tested from now on.
+/// Enables the check of buffers.
 pub fn watch() {
     WATCHING.store(true, Ordering::Relaxed);
 }
@@ -45,12 +45,13 @@ fn is_page_readable(address: usize) -> bool {
     is_readable
 }
 
-/// Spreads pages: the first and the last one of a buffer are often a power of two apart.
+/// Returns the cache index of a page. Spreads pages: the first and last page of a buffer are often a power of two
+/// apart.
 fn place_of(page: usize) -> usize {
     ((page as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - KNOWN_BITS)) as usize
 }
 
-/// Asks the kernel, which reads a signal set there before it refuses the first argument.
+/// Asks the kernel, which reads a signal set at the address before it refuses the first argument.
 fn probe(address: usize) -> bool {
     const NO_SUCH_OPERATION: libc::c_int = -1;
     const SET_BYTES: usize = 8;

@@ -1,8 +1,8 @@
-//! Watching a descriptor on behalf of threads that sleep on something else.
+//! Watches a descriptor on behalf of threads that sleep on something else.
 //!
-//! A watcher thread waits until the descriptor is readable ([`wait_readable`]), sets a [`Ready`], wakes the thread that
-//! should read, and waits until the flag was taken ([`Ready::wait_taken`]) before it looks at the descriptor again: a
-//! descriptor that stays readable causes one wake-up only.
+//! A watcher thread waits until the descriptor is readable ([`wait_readable`]), sets a [`Ready`] flag, and wakes the
+//! thread that should read. It then waits until the flag is taken ([`Ready::wait_taken`]) before it polls the
+//! descriptor again: a descriptor that stays readable causes only one wake-up.
 
 use crate::descriptor::Descriptor;
 use crate::futex;
@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
-/// A flag: the descriptor was readable, and has not been read since.
+/// A flag, set while the descriptor is readable and has not been read.
 #[derive(Debug, Default)]
 pub struct Ready(AtomicU32);
 
@@ -20,18 +20,18 @@ const SET: u32 = 1;
 const STOPPED: u32 = 2;
 
 impl Ready {
-    /// The descriptor is readable.
+    /// Sets the flag: the descriptor is readable.
     pub fn set(&self) {
         let _ = self.0.compare_exchange(CLEAR, SET, Ordering::Release, Ordering::Relaxed);
     }
 
-    /// Whether it is set, and so the watcher rests.
+    /// Returns whether the flag is set; the watcher is then paused.
     #[inline]
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Acquire) == SET
     }
 
-    /// True if it was set; it is not any more, and the watcher goes on.
+    /// Clears the flag, so that the watcher resumes. Returns whether it was set.
     #[inline]
     pub fn take(&self) -> bool {
         self.0.load(Ordering::Relaxed) == SET && self.take_now()
@@ -44,7 +44,7 @@ impl Ready {
         was_set
     }
 
-    /// Sleeps while it is set; false if there is nothing to watch any more.
+    /// Sleeps while the flag is set. Returns false once watching is stopped.
     pub fn wait_taken(&self) -> bool {
         loop {
             match self.0.load(Ordering::Acquire) {
@@ -56,23 +56,23 @@ impl Ready {
         }
     }
 
-    /// There is nothing to watch any more.
+    /// Stops watching.
     pub fn stop(&self) {
-        // An exchange like that in `set`, since loom does not know in which order a store and an exchange take effect.
+        // A swap, as in `set`: loom does not model the order of a store and a concurrent exchange.
         self.0.swap(STOPPED, Ordering::AcqRel);
         futex::wake_all(&self.0);
     }
 
-    /// Watching begins again.
+    /// Restarts watching.
     pub fn restart(&self) {
         self.0.store(CLEAR, Ordering::Release);
     }
 }
 
-/// Ends the waits of watchers.
+/// Stops watchers.
 ///
-/// A watcher that waits for descriptors is woken by one, a pipe. If the program has closed that ([`Wakened::Lost`]), it
-/// can still be told while it sleeps without descriptors.
+/// A watcher that polls descriptors is woken through a pipe. If the program has closed the pipe ([`Wakened::Lost`]),
+/// the signal still reaches watchers that sleep without descriptors.
 #[derive(Debug)]
 pub struct StopSignal {
     given: AtomicU32,
@@ -81,10 +81,10 @@ pub struct StopSignal {
 }
 
 impl StopSignal {
-    /// A signal that was not given.
+    /// Creates a signal that is not given.
     ///
     /// # Errors
-    /// The operating system's.
+    /// That of `pipe2`.
     pub fn new() -> io::Result<StopSignal> {
         let mut ends = [0; 2];
         // SAFETY: the call writes two numbers.
@@ -96,8 +96,8 @@ impl StopSignal {
         Ok(StopSignal { given: AtomicU32::new(0), near: Descriptor::new(near)?, far: Descriptor::new(far)? })
     }
 
-    /// Gives the signal; it stays. False if the program has closed the pipe: a watcher that waits for descriptors may
-    /// not notice.
+    /// Gives the signal, permanently. Returns false if the program has closed the pipe: a watcher that polls
+    /// descriptors may not notice.
     pub fn give(&self) -> bool {
         self.given.store(1, Ordering::Release);
         futex::wake_all(&self.given);
@@ -106,12 +106,12 @@ impl StopSignal {
         unsafe { libc::write(far.as_raw_fd(), b"!".as_ptr().cast(), 1) == 1 }
     }
 
-    /// Whether the signal was given.
+    /// Returns whether the signal was given.
     pub fn is_given(&self) -> bool {
         self.given.load(Ordering::Acquire) != 0
     }
 
-    /// Sleeps for this time, or until the signal is given: then true.
+    /// Sleeps for `timeout`, or until the signal is given. Returns whether it was given.
     pub fn sleep(&self, timeout: Duration) -> bool {
         if !self.is_given() {
             futex::wait(&self.given, 0, Some(timeout));
@@ -120,50 +120,50 @@ impl StopSignal {
     }
 }
 
-/// Sleeps until the descriptor is readable, or has failed, which reading it will show; false if the signal was given, or
-/// can be given no more.
+/// Sleeps until the descriptor is readable or has failed, which the next read reports. Returns false if the signal was
+/// given, or can no longer be given.
 pub fn wait_readable(descriptor: BorrowedFd<'_>, stop: &StopSignal) -> bool {
     wait_any(&[descriptor], stop, None) == Wakened::Readable
 }
 
-/// Whether the descriptor is readable, or has failed.
+/// Returns whether the descriptor is readable or has failed.
 pub fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
     let mut watched = libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one valid entry, which the call fills in.
     unsafe { libc::poll(&raw mut watched, 1, 0) > 0 }
 }
 
-/// What ended a sleep.
+/// Cause of a wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wakened {
-    /// A descriptor is readable, or has failed.
+    /// A descriptor is readable or has failed.
     Readable,
     /// The signal was given.
     Stopped,
     /// The program has closed the descriptors.
     Lost,
-    /// The time is over.
+    /// The timeout has expired.
     TooLate,
 }
 
-/// Sleeps until one of the descriptors is readable, or the signal is given, or the time is over. Who is told that a
-/// descriptor is readable looks again: the program may have closed it.
+/// Sleeps until one of the descriptors is readable, the signal is given, or the timeout expires. The caller checks a
+/// readable descriptor again before it reads: the program may have closed it.
 pub fn wait_any(descriptors: &[BorrowedFd<'_>], stop: &StopSignal, timeout: Option<Duration>) -> Wakened {
     let watched = |fd: i32| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     let mut all: Vec<libc::pollfd> = descriptors.iter().map(|descriptor| watched(descriptor.as_raw_fd())).collect();
     let Ok(near) = stop.near.get() else { return Wakened::Lost };
     all.push(watched(near.as_raw_fd()));
-    // Rounded up, so that a short time is a sleep.
+    // Rounded up, so that a short timeout still sleeps.
     let timeout = timeout.map_or(-1, |timeout| i32::try_from(timeout.as_micros().div_ceil(1000)).unwrap_or(i32::MAX));
     loop {
-        // SAFETY: so many valid entries, which the call fills in.
+        // SAFETY: a vector of valid entries, which the call fills in.
         match unsafe { libc::poll(all.as_mut_ptr(), all.len() as libc::nfds_t, timeout) } {
             0 => return Wakened::TooLate,
             _ if stop.is_given() => return Wakened::Stopped,
-            // It has closed both ends at once.
+            // The program has closed both ends at once.
             found if found > 0 && all.last().is_some_and(|stop| stop.revents != 0) => return Wakened::Lost,
             found if found > 0 => return Wakened::Readable,
-            // A signal has interrupted it.
+            // Interrupted by a signal.
             _ => {}
         }
     }
@@ -193,7 +193,7 @@ mod tests {
         let stop = StopSignal::new().expect("a pipe");
         let (mut theirs, ours) = UnixStream::pair().expect("a pair of sockets");
         for end in [stop.near.number(), stop.far.number()] {
-            // SAFETY: the numbers are open; their files are closed by this, as a program might do it.
+            // SAFETY: the numbers are open. Like a program that reuses the numbers, this closes their files.
             assert!(unsafe { libc::dup2(ours.as_raw_fd(), end) } >= 0);
         }
         assert_eq!(wait_any(&[], &stop, None), Wakened::Lost);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watcher_goes_on_when_somebody_has_looked_and_ends_when_it_is_stopped() {
+    fn a_watcher_resumes_when_the_flag_is_taken_and_ends_when_it_is_stopped() {
         let ready = Ready::default();
         assert!(!ready.take());
         assert!(ready.wait_taken());

@@ -6,8 +6,8 @@
 //! must handle that.
 //!
 //! Contract:
-//! - after [`hold`] has returned true, small allocations of [`RESERVE_BYTES`] in all succeed;
-//! - [`hold`] returns false if the reserve was used and cannot be renewed: there is no memory left. Callers then refuse
+//! - after [`hold`] has returned true, small allocations of [`RESERVE_BYTES`] in total succeed;
+//! - [`hold`] returns false if the reserve was used and cannot be renewed: memory is exhausted. Callers then refuse
 //!   work that would need more memory.
 //!
 //! The reserve is not written to: it takes address space, but no memory.
@@ -18,9 +18,9 @@ use std::ptr;
 
 /// Bytes of the reserve: more than the C library requests from the system at once for a small allocation.
 pub const RESERVE_BYTES: usize = 2 << 20;
-/// Allocations up to this size make use of the reserve.
+/// Maximum size in bytes of allocations that may use the reserve.
 pub const SMALL_BYTES: usize = 64 << 10;
-/// How often a small allocation is tried again while another thread releases the reserve.
+/// Retries of a small allocation while another thread releases the reserve.
 const TRIES: u32 = 100;
 
 const RESERVE: Layout = match Layout::from_size_align(RESERVE_BYTES, 16) {
@@ -31,7 +31,7 @@ const RESERVE: Layout = match Layout::from_size_align(RESERVE_BYTES, 16) {
 /// The reserve; null if there is none.
 static HELD: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 
-/// Ensures that there is a reserve; false if there is no memory for it.
+/// Ensures that there is a reserve. Returns false if there is no memory for it.
 #[inline]
 pub fn hold() -> bool {
     !HELD.load(Ordering::Relaxed).is_null() || renew()
@@ -45,13 +45,13 @@ fn renew() -> bool {
         return false;
     }
     if HELD.compare_exchange(ptr::null_mut(), fresh, Ordering::Release, Ordering::Relaxed).is_err() {
-        // SAFETY: it was allocated above with this layout, and nobody else knows it.
+        // SAFETY: it was allocated above with this layout, and is not shared yet.
         unsafe { System.dealloc(fresh, RESERVE) };
     }
     true
 }
 
-/// Releases the reserve; false if there is none.
+/// Releases the reserve. Returns false if there is none.
 fn give_up() -> bool {
     let held = HELD.swap(ptr::null_mut(), Ordering::Acquire);
     if held.is_null() {
@@ -62,7 +62,7 @@ fn give_up() -> bool {
     true
 }
 
-/// Tries a failed allocation again, with the reserve released.
+/// Retries a failed allocation with the reserve released.
 #[cold]
 fn again(bytes: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
     if bytes > SMALL_BYTES {
@@ -74,7 +74,7 @@ fn again(bytes: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
         if !memory.is_null() {
             return memory;
         }
-        // Perhaps another thread is releasing the reserve at this moment.
+        // Another thread may be releasing the reserve at this moment.
         std::thread::yield_now();
     }
     ptr::null_mut()
@@ -128,7 +128,7 @@ mod tests {
         let tried = Cell::new(0);
         let out_of_memory = || {
             tried.set(tried.get() + 1);
-            // There is memory as soon as the reserve has been given up.
+            // There is memory once the reserve has been released.
             if HELD.load(Ordering::Relaxed).is_null() { ptr::dangling_mut() } else { ptr::null_mut() }
         };
         assert!(again(SMALL_BYTES + 1, out_of_memory).is_null());

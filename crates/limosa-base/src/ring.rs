@@ -1,9 +1,9 @@
-//! The lane between one sender and one receiver: a ring of one-line cells, and an arena for what does not fit a cell.
+//! The lane from one sender to one receiver: a ring buffer of one-line cells, and an arena for longer data.
 //!
 //! ```text
 //!   Ring<N>
 //!   +0    consumed  u32   cells taken so far               (written by the receiver)
-//!   +8    freed     u64   arena bytes given back so far     (written by the receiver)
+//!   +8    freed     u64   arena bytes released so far       (written by the receiver)
 //!   +128  starved   u32   1: the sender waits for room      (set by the sender, cleared by the receiver)
 //!   +256  cells     N x 64 bytes
 //!
@@ -13,25 +13,25 @@
 //!
 //! Contract:
 //! - one [`Producer`] and one [`Consumer`] per ring, each with its own private position;
-//! - an entry is one cell, or a chain: a first cell followed by others that carry more of its body. All cells of a
-//!   chain are written before the first one's sequence number appears, and given back together; a chain does not cross
-//!   the end of the ring;
-//! - a cell is written completely before its sequence number appears, and not written again before the receiver has
-//!   counted it as consumed;
+//! - an entry is one cell, or a chain: a first cell followed by cells that carry more of its body. All cells of a chain
+//!   are written before the first one's sequence number appears, and are released together; a chain does not cross the
+//!   end of the ring;
+//! - a cell is written completely before its sequence number appears, and not rewritten before the receiver has counted
+//!   it as consumed;
 //! - positions are 32-bit and wrap; cell `p % N` is valid at position `p` when its sequence is `p + 1`, which no
 //!   earlier lap has left there;
 //! - arena positions are 64-bit and never wrap; a block is contiguous, so a block that would cross the end starts at
 //!   the beginning instead;
-//! - arena blocks are given back in the order in which they were taken.
+//! - arena blocks are released in the order in which they were taken.
 //!
-//! A receiver reads what another process has written: info and body are plain bytes, to be checked before use.
+//! The receiver treats info and body as untrusted input: another process has written them.
 
 use crate::copy::copy;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 
 /// Bytes of a cell's body.
 pub const BODY_BYTES: usize = 56;
-/// Bytes of a cell's body without its first two words.
+/// Bytes of a cell's body behind its first two words.
 pub const TAIL_BYTES: usize = BODY_BYTES - 16;
 /// A cell's body.
 pub type Body = [u64; BODY_BYTES / 8];
@@ -39,7 +39,7 @@ pub type Body = [u64; BODY_BYTES / 8];
 /// Granularity of the arena in bytes: a cache line.
 pub const ARENA_UNIT: usize = 64;
 
-/// One line of the ring.
+/// A cell: one cache line of the ring.
 #[repr(C, align(64))]
 #[derive(Debug)]
 struct Cell {
@@ -51,21 +51,21 @@ struct Cell {
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Ring<const N: usize> {
-    taken: Taken,
-    wish: Wish,
+    receiver: ReceiverCounters,
+    sender: SenderFlags,
     cells: [Cell; N],
 }
 
 #[repr(C, align(128))]
 #[derive(Debug)]
-struct Taken {
+struct ReceiverCounters {
     consumed: AtomicU32,
     freed: AtomicU64,
 }
 
 #[repr(C, align(128))]
 #[derive(Debug)]
-struct Wish {
+struct SenderFlags {
     starved: AtomicU32,
 }
 
@@ -87,12 +87,12 @@ impl<const N: usize> Default for Ring<N> {
 }
 
 impl<const N: usize> Ring<N> {
-    /// An empty ring: the same as zeroed memory.
+    /// Creates an empty ring, equal to zeroed memory.
     pub fn new() -> Ring<N> {
         const { assert!(N.is_power_of_two()) };
         Ring {
-            taken: Taken { consumed: AtomicU32::new(0), freed: AtomicU64::new(0) },
-            wish: Wish { starved: AtomicU32::new(0) },
+            receiver: ReceiverCounters { consumed: AtomicU32::new(0), freed: AtomicU64::new(0) },
+            sender: SenderFlags { starved: AtomicU32::new(0) },
             cells: std::array::from_fn(|_| Cell {
                 flag: AtomicU64::new(0),
                 body: UnsafeCell::new([0; BODY_BYTES / 8]),
@@ -100,16 +100,16 @@ impl<const N: usize> Ring<N> {
         }
     }
 
-    /// The sender declares that it waits for room. It must look for room once more after a heavy fence.
+    /// Sets the sender's starved flag. The sender must check for room once more after a heavy fence.
     pub fn set_starved(&self) {
-        self.wish.starved.store(1, Ordering::Relaxed);
+        self.sender.starved.store(1, Ordering::Relaxed);
     }
 
-    /// The receiver asks, after a light fence behind its last release of room, whether the sender waits for it; clears
-    /// the wish.
+    /// Returns whether the sender waits for room, and clears its flag. The receiver calls this after a light fence
+    /// behind its last release of room.
     #[inline]
     pub fn take_starved(&self) -> bool {
-        self.wish.starved.load(Ordering::Relaxed) != 0 && self.wish.starved.swap(0, Ordering::Relaxed) != 0
+        self.sender.starved.load(Ordering::Relaxed) != 0 && self.sender.starved.swap(0, Ordering::Relaxed) != 0
     }
 }
 
@@ -117,7 +117,7 @@ fn flag(sequence: u32, info: u32) -> u64 {
     u64::from(sequence) | u64::from(info) << 32
 }
 
-/// The sender's private end.
+/// The sender's private state.
 #[derive(Debug, Default)]
 pub struct Producer {
     position: u32,
@@ -127,7 +127,7 @@ pub struct Producer {
 }
 
 impl Producer {
-    /// True if a cell is free.
+    /// Returns whether a cell is free.
     #[inline]
     pub fn has_room<const N: usize>(&mut self, ring: &Ring<N>) -> bool {
         if self.position.wrapping_sub(self.consumed_seen) < N as u32 {
@@ -135,11 +135,11 @@ impl Producer {
         }
         // Pairs with the release store in `Consumer::advance`: the receiver has finished reading the cells that it
         // counts.
-        self.consumed_seen = ring.taken.consumed.load(Ordering::Acquire);
+        self.consumed_seen = ring.receiver.consumed.load(Ordering::Acquire);
         self.position.wrapping_sub(self.consumed_seen) < N as u32
     }
 
-    /// Writes the next cell and makes it visible; false if there is no room.
+    /// Writes the next cell and publishes it. Returns false if there is no room.
     #[inline]
     pub fn push<const N: usize>(&mut self, ring: &Ring<N>, info: u32, body: &Body) -> bool {
         if !self.has_room(ring) {
@@ -157,9 +157,9 @@ impl Producer {
         true
     }
 
-    /// As [`Producer::push`], with a body of two words followed by at most [`TAIL_BYTES`] bytes. They are written where
-    /// they belong one by one: a body put together elsewhere and copied as a whole would have to wait for its parts to
-    /// get there.
+    /// Writes the next cell like [`Producer::push`], with a body of two words followed by at most [`TAIL_BYTES`] bytes.
+    /// Each part is written directly to its place. A body assembled elsewhere and copied as a whole would stall on
+    /// store forwarding.
     #[inline(always)]
     pub fn push_parts<const N: usize>(&mut self, ring: &Ring<N>, info: u32, words: [u64; 2], tail: &[u8]) -> bool {
         assert!(tail.len() <= TAIL_BYTES, "a cell has no room for {} bytes", tail.len());
@@ -181,7 +181,7 @@ impl Producer {
         true
     }
 
-    /// True if a chain of `cells` cells is free and does not cross the ring's end.
+    /// Returns whether a chain of `cells` cells is free without crossing the end of the ring.
     #[inline]
     pub fn has_room_for<const N: usize>(&mut self, ring: &Ring<N>, cells: usize) -> bool {
         let fits = |consumed: u32, position: u32| position.wrapping_sub(consumed) as usize + cells <= N;
@@ -189,12 +189,12 @@ impl Producer {
             return false;
         }
         if !fits(self.consumed_seen, self.position) {
-            self.consumed_seen = ring.taken.consumed.load(Ordering::Acquire);
+            self.consumed_seen = ring.receiver.consumed.load(Ordering::Acquire);
         }
         fits(self.consumed_seen, self.position)
     }
 
-    /// Writes a chain, for which there is room: a first cell and `more`.
+    /// Writes a chain, for which there is room: a first cell with `body`, and one cell for each body of `more`.
     #[inline]
     pub fn push_chain<const N: usize>(&mut self, ring: &Ring<N>, info: u32, body: &Body, more: &[Body]) {
         let first = self.position;
@@ -218,8 +218,8 @@ impl Producer {
         cell.flag.store(flag(first.wrapping_add(1), info), Ordering::Release);
     }
 
-    /// Takes `bytes` contiguous bytes of an arena of `capacity` bytes; gives their position, to be used modulo
-    /// `capacity`. `None` if there is no room now.
+    /// Takes `bytes` contiguous bytes of an arena of `capacity` bytes. Returns their position, to be used modulo
+    /// `capacity`, or `None` if there is no room now.
     ///
     /// # Panics
     /// If the block could never fit.
@@ -233,7 +233,7 @@ impl Producer {
         let end = start + units;
         if end.wrapping_sub(self.freed_seen) > capacity {
             // Pairs with the release store in `Consumer::free_arena`.
-            self.freed_seen = ring.taken.freed.load(Ordering::Acquire);
+            self.freed_seen = ring.receiver.freed.load(Ordering::Acquire);
             if end.wrapping_sub(self.freed_seen) > capacity {
                 return None;
             }
@@ -243,23 +243,23 @@ impl Producer {
     }
 }
 
-/// A cell that waits for its receiver.
+/// A published cell that the receiver reads in place.
 #[derive(Debug)]
-pub struct Look<'a> {
-    /// Its info.
+pub struct CellRef<'a> {
+    /// Info of the cell.
     pub info: u32,
     body: &'a UnsafeCell<Body>,
 }
 
-impl<'a> Look<'a> {
-    /// The first two words of the body.
+impl<'a> CellRef<'a> {
+    /// Returns the first two words of the body.
     #[inline(always)]
     pub fn words(&self) -> [u64; 2] {
         // SAFETY: as for `Consumer::peek`.
         self.body.with(|b| unsafe { [(*b)[0], (*b)[1]] })
     }
 
-    /// What the body holds beside them.
+    /// Returns the body behind its first two words.
     #[inline(always)]
     pub fn tail(&self) -> &'a [u8; TAIL_BYTES] {
         // SAFETY: as for `Consumer::peek`; these are the bytes of the body behind its two words.
@@ -267,14 +267,14 @@ impl<'a> Look<'a> {
     }
 }
 
-/// The receiver's private end.
+/// The receiver's private state.
 #[derive(Debug, Default)]
 pub struct Consumer {
     position: u32,
 }
 
 impl Consumer {
-    /// Info and body of the next cell, if it is there. The cell stays where it is until [`Consumer::advance`].
+    /// Returns info and body of the next cell, if it is published. The cell stays in place until [`Consumer::advance`].
     #[inline]
     pub fn peek<const N: usize>(&self, ring: &Ring<N>) -> Option<(u32, Body)> {
         let cell = &ring.cells[self.position as usize % N];
@@ -289,21 +289,21 @@ impl Consumer {
         Some(((flag >> 32) as u32, body))
     }
 
-    /// The next cell, if it is there, to be read where it lies: each byte once only, and none after
+    /// Returns the next cell, if it is published, for reading in place: each byte at most once, and none after
     /// [`Consumer::advance`].
     #[inline(always)]
-    pub fn look<'a, const N: usize>(&self, ring: &'a Ring<N>) -> Option<Look<'a>> {
+    pub fn peek_in_place<'a, const N: usize>(&self, ring: &'a Ring<N>) -> Option<CellRef<'a>> {
         let cell = &ring.cells[self.position as usize % N];
         // Pairs with the release store in `Producer::push`.
         let flag = cell.flag.load(Ordering::Acquire);
         if flag as u32 == self.position.wrapping_add(1) {
-            Some(Look { info: (flag >> 32) as u32, body: &cell.body })
+            Some(CellRef { info: (flag >> 32) as u32, body: &cell.body })
         } else {
             None
         }
     }
 
-    /// Body of the `i`-th further cell of the chain whose first cell was peeked at.
+    /// Returns the body of the `i`-th further cell of the chain whose first cell was peeked at.
     #[inline]
     pub fn peek_more<const N: usize>(&self, ring: &Ring<N>, i: usize) -> Body {
         let cell = &ring.cells[(self.position as usize + i) % N];
@@ -312,32 +312,32 @@ impl Consumer {
         cell.body.with(|b| unsafe { *b })
     }
 
-    /// Gives a chain of `cells` cells back to the sender.
+    /// Releases a chain of `cells` cells to the sender.
     #[inline]
     pub fn advance_by<const N: usize>(&mut self, ring: &Ring<N>, cells: usize) {
         self.position = self.position.wrapping_add(cells as u32);
-        ring.taken.consumed.store(self.position, Ordering::Release);
+        ring.receiver.consumed.store(self.position, Ordering::Release);
     }
 
-    /// True if a cell is waiting.
+    /// Returns whether a cell is published.
     #[inline]
     pub fn has_next<const N: usize>(&self, ring: &Ring<N>) -> bool {
         let cell = &ring.cells[self.position as usize % N];
         cell.flag.load(Ordering::Relaxed) as u32 == self.position.wrapping_add(1)
     }
 
-    /// Gives the cell last peeked at back to the sender.
+    /// Releases the cell last peeked at to the sender.
     #[inline]
     pub fn advance<const N: usize>(&mut self, ring: &Ring<N>) {
         self.position = self.position.wrapping_add(1);
-        ring.taken.consumed.store(self.position, Ordering::Release);
+        ring.receiver.consumed.store(self.position, Ordering::Release);
     }
 
-    /// Gives the arena back up to the end of the block of `bytes` at `start`.
+    /// Releases the arena up to the end of the block of `bytes` at `start`.
     #[inline]
     pub fn free_arena<const N: usize>(&mut self, ring: &Ring<N>, start: u64, bytes: usize) {
         let end = start.wrapping_add(bytes.next_multiple_of(ARENA_UNIT) as u64);
-        ring.taken.freed.store(end, Ordering::Release);
+        ring.receiver.freed.store(end, Ordering::Release);
     }
 }
 
@@ -349,7 +349,7 @@ mod tests {
     fn a_new_ring_is_zeroed_memory_of_the_drawn_layout() {
         assert_eq!(size_of::<Ring<4>>(), 256 + 4 * 64);
         let ring = Ring::<4>::new();
-        // SAFETY: reading the bytes of a value that has no padding that matters here: all of it was built from zeroes.
+        // SAFETY: reads the bytes of a value that was built from zeroes, including any padding.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const ring).cast::<u8>().add(256), 256) };
         assert!(bytes.iter().all(|&b| b == 0));
     }
@@ -381,15 +381,15 @@ mod tests {
     fn a_cell_is_read_where_it_lies_until_it_is_taken() {
         let ring = Ring::<4>::new();
         let (mut producer, mut consumer) = (Producer::default(), Consumer::default());
-        assert!(consumer.look(&ring).is_none());
+        assert!(consumer.peek_in_place(&ring).is_none());
         for i in 0..9u64 {
             assert!(producer.push_parts(&ring, i as u32, [i, i + 1], &[i as u8; 3]));
             for _ in 0..2 {
-                let cell = consumer.look(&ring).expect("it stays until it is taken");
+                let cell = consumer.peek_in_place(&ring).expect("it stays until it is taken");
                 assert_eq!((cell.info, cell.words(), &cell.tail()[..3]), (i as u32, [i, i + 1], &[i as u8; 3][..]));
             }
             consumer.advance(&ring);
-            assert!(consumer.look(&ring).is_none());
+            assert!(consumer.peek_in_place(&ring).is_none());
         }
     }
 
@@ -423,7 +423,7 @@ mod tests {
                 assert_eq!(got, more);
                 consumer.advance_by(&ring, 1 + more.len());
             } else {
-                // Only the end of the ring is in the way.
+                // Only the end of the ring prevents the chain.
                 refused += 1;
                 assert!(producer.push(&ring, 0, &[0; 7]));
                 assert!(consumer.peek(&ring).is_some());
@@ -438,7 +438,7 @@ mod tests {
     fn positions_survive_their_wrap_around() {
         let ring = Ring::<4>::new();
         let start = u32::MAX - 5;
-        ring.taken.consumed.store(start, Ordering::Relaxed);
+        ring.receiver.consumed.store(start, Ordering::Relaxed);
         let mut producer = Producer { position: start, consumed_seen: start, ..Producer::default() };
         let mut consumer = Consumer { position: start };
         for i in 0..20u64 {
@@ -556,7 +556,7 @@ mod model {
                                 None => thread::yield_now(),
                             }
                         };
-                        // SAFETY: loom checks that nobody else accesses the block now.
+                        // SAFETY: loom checks that the access to the block is exclusive.
                         data[(start % 128 / 64) as usize].with_mut(|d| unsafe { *d = i });
                         while !producer.push(&ring, 0, &[start; 7]) {
                             thread::yield_now();

@@ -1,7 +1,7 @@
-//! Parts of a shared memory file, mapped into this process.
+//! Mapped parts of a shared memory file.
 //!
 //! The file is a memfd that all processes of a job on one machine share. Space is reserved ([`reserve`]) before it is
-//! touched, so that a lack of memory is an error where it can be handled instead of a SIGBUS where it cannot.
+//! touched, so that a lack of memory is an error that the caller can handle instead of a SIGBUS.
 
 use crate::thread;
 use std::ffi::CStr;
@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 /// Bytes of a page, the unit of mapping. Mappings are aligned to at least this.
 pub const PAGE: usize = 4096;
 
-/// Creates an anonymous shared memory file that vanishes with its last user.
+/// Creates an anonymous shared memory file, which is freed with its last user.
 ///
 /// # Errors
 /// The operating system's.
@@ -28,8 +28,8 @@ pub fn create(name: &CStr, bytes: u64) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Makes the file at least `bytes` long. Takes the memory of the last page at most; safe to call from several processes
-/// at once.
+/// Extends the file to at least `bytes` bytes, allocating at most its last page. Several processes may call this
+/// concurrently.
 ///
 /// # Errors
 /// The operating system's.
@@ -44,12 +44,12 @@ pub fn grow(fd: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
         return Ok(());
     }
     check_file_size_limit(bytes)?;
-    // Another process may have made it longer than that meanwhile. `ftruncate` would then make it shorter; a reservation
-    // only ever makes a file longer.
+    // Another process may have extended the file further meanwhile. `ftruncate` would then shorten it; a reservation
+    // only ever extends a file.
     if bytes > 0 { reserve(fd, bytes - 1, 1) } else { Ok(()) }
 }
 
-/// Refuses what is beyond the limit of file sizes: the system would not only refuse it, but send SIGXFSZ.
+/// Refuses a length beyond the limit of file sizes. The kernel would not only refuse it, but also send SIGXFSZ.
 fn check_file_size_limit(bytes: u64) -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: `limit` is valid to write to.
@@ -62,52 +62,51 @@ fn check_file_size_limit(bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Memory that the system could give away now, in bytes, if it says so: [`reserve`] may not find out that there is not
-/// enough before the system ends processes.
+/// Returns the memory in bytes that the system could provide now, if known. [`reserve`] may not detect a shortage
+/// before the kernel kills processes.
 pub fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Attempts at a reservation. With signals deferred only stopping and continuing the process interrupts one.
+/// Attempts at a reservation. With signals blocked, only stopping and continuing the process interrupts one.
 const ATTEMPTS: usize = 100;
 
-/// Takes the memory for `bytes` at `offset` of the file now.
+/// Allocates the memory for `bytes` at `offset` of the file.
 ///
-/// On many kernels any signal interrupts a reservation, which then gives back what it had taken. A program with a fast
-/// timer would never get a large one, so signals wait until it is done.
+/// On many kernels any signal interrupts an allocation, which then undoes its work. A program with a fast timer would
+/// never get a large one, so signals are blocked meanwhile.
 ///
 /// # Errors
-/// `ENOSPC` or `ENOMEM` if there is not enough.
+/// `ENOSPC` or `ENOMEM` if there is not enough memory.
 pub fn reserve(fd: BorrowedFd<'_>, offset: u64, bytes: usize) -> io::Result<()> {
-    // SAFETY: no memory of ours is involved.
+    // SAFETY: the call touches no memory of ours.
     uninterrupted(|| unsafe { libc::posix_fallocate(fd.as_raw_fd(), offset as libc::off_t, bytes as libc::off_t) })
 }
 
-/// Repeats a call that answers with an error number until it is not interrupted.
+/// Repeats a call that returns an error number while the result is `EINTR`.
 fn uninterrupted(mut call: impl FnMut() -> libc::c_int) -> io::Result<()> {
     let code = thread::without_signals(|| (0..ATTEMPTS).map(|_| call()).find(|code| *code != libc::EINTR))
         .unwrap_or(libc::EINTR);
     if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
 }
 
-/// Gives the memory for `bytes` at `offset` of the file back; the file keeps its length. Without effect where the
-/// system cannot do it.
+/// Frees the memory for `bytes` at `offset` of the file, which keeps its length. No effect on kernels without support.
 pub fn release(fd: BorrowedFd<'_>, offset: u64, bytes: usize) {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-    // SAFETY: no memory of ours is involved.
+    // SAFETY: the call touches no memory of ours.
     unsafe { libc::fallocate(fd.as_raw_fd(), mode, offset as libc::off_t, bytes as libc::off_t) };
 }
 
-/// A mapped part of a shared file; unmapped when dropped.
+/// A mapped part of a shared file, unmapped on drop.
 #[derive(Debug)]
 pub struct Mapping {
     base: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: a mapping is an address range; access to what is in it is synchronised by the types that live there.
+// SAFETY: a mapping is an address range; the types stored in it synchronise access.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -136,7 +135,7 @@ impl Mapping {
         Ok(Mapping { base, bytes })
     }
 
-    /// As [`Mapping::new`], at an address that is a multiple of `alignment`, a power of two.
+    /// Maps like [`Mapping::new`], at an address that is a multiple of `alignment`, a power of two.
     ///
     /// # Errors
     /// The operating system's.
@@ -146,8 +145,8 @@ impl Mapping {
         }
         let length = bytes.checked_next_multiple_of(PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
         let room = length.checked_add(alignment).ok_or(io::ErrorKind::OutOfMemory)?;
-        // SAFETY: a new mapping at an address of the kernel's choice, which takes no memory. The second one replaces a
-        // part of it, and what lies around that part is given back.
+        // SAFETY: a new mapping without memory at an address of the kernel's choice. The second mapping replaces a part
+        // of it, and the surrounding parts are unmapped.
         unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
             let start = libc::mmap(std::ptr::null_mut(), room, libc::PROT_NONE, flags, -1, 0);
@@ -174,24 +173,23 @@ impl Mapping {
         }
     }
 
-    /// Has the system map all pages now, instead of one by one when they are first used, as systems before Linux 5.14
-    /// still do.
+    /// Populates all pages now instead of on first use. No effect before Linux 5.14.
     pub fn populate(&self) {
-        // SAFETY: a mapping of this many bytes, whose contents stay as they are.
+        // SAFETY: a mapping of this many bytes, whose contents do not change.
         unsafe { libc::madvise(self.base.as_ptr().cast(), self.bytes, libc::MADV_POPULATE_WRITE) };
     }
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.bytes
     }
 
-    /// True if the mapping has no bytes, which cannot be.
+    /// Returns whether the mapping has no bytes: never.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// The `count` values of type `T` at byte `offset`.
+    /// Returns the `count` values of type `T` at byte `offset`.
     ///
     /// # Safety
     /// `T` must be valid for any bytes (all-zero in a fresh file, anything a peer may write) and do its own
@@ -204,11 +202,11 @@ impl Mapping {
         assert!(offset <= self.bytes && bytes <= self.bytes - offset, "slice outside the mapping");
         let start = self.base.as_ptr().wrapping_add(offset);
         assert!(start.addr().is_multiple_of(align_of::<T>()), "slice not aligned");
-        // SAFETY: in range and aligned by the assertions; the caller vouches for the type.
+        // SAFETY: in range and aligned by the assertions; the caller guarantees the type.
         unsafe { std::slice::from_raw_parts(start.cast(), count) }
     }
 
-    /// Address of byte `offset`, for raw copies.
+    /// Returns the address of byte `offset`, for raw copies.
     ///
     /// # Panics
     /// If the offset lies outside the mapping.
@@ -220,16 +218,15 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by `new` and nobody can hold a reference into it beyond our lifetime.
+        // SAFETY: the range was mapped by `new`, and no reference into it outlives the mapping.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
     }
 }
 
-/// Types that may lie in a shared segment: zeroed memory and whatever a peer writes are valid values, and all access is
-/// synchronised by the type.
+/// Types that may be stored in a shared segment: any bytes are a valid value, and the type synchronises all access.
 ///
 /// # Safety
-/// The implementor vouches for both.
+/// The implementor guarantees both.
 pub unsafe trait Foreign {}
 
 /// A value of type `T` in a mapped part of a shared file.
@@ -240,7 +237,7 @@ pub struct Shared<T: Foreign> {
 }
 
 impl<T: Foreign> Shared<T> {
-    /// Maps `bytes` at `offset` of the file; the value is at the start of it.
+    /// Maps `bytes` at `offset` of the file; the value is at their start.
     ///
     /// # Errors
     /// The operating system's.
@@ -248,7 +245,7 @@ impl<T: Foreign> Shared<T> {
         Shared::aligned(fd, offset, bytes, PAGE)
     }
 
-    /// The same at an address that is a multiple of `alignment`, a power of two.
+    /// Maps like [`Shared::new`], at an address that is a multiple of `alignment`, a power of two.
     ///
     /// # Errors
     /// The operating system's.
@@ -257,7 +254,7 @@ impl<T: Foreign> Shared<T> {
         Ok(Shared { mapping: Mapping::aligned(fd, offset, bytes, alignment)?, value: std::marker::PhantomData })
     }
 
-    /// The whole mapped part.
+    /// Returns the mapping.
     pub fn mapping(&self) -> &Mapping {
         &self.mapping
     }
@@ -293,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn who_makes_a_file_longer_never_makes_it_shorter() {
+    fn a_process_that_extends_a_file_never_shortens_it() {
         const ROUNDS: u32 = 5000;
         let file = create(c"limosa-test", 0).expect("a memory file");
         let length = || {
@@ -307,7 +304,7 @@ mod tests {
         let make_longer = |by: u64| {
             for round in 1..=ROUNDS {
                 let bytes = (4 * u64::from(round) + by) * PAGE as u64;
-                // Both do it at the same time.
+                // Both threads extend the file at the same time.
                 arrived.fetch_add(1, Ordering::AcqRel);
                 while arrived.load(Ordering::Acquire) < 2 * round {
                     std::hint::spin_loop();
@@ -351,7 +348,7 @@ mod tests {
                     })
                     .collect();
                 done.store(1, Ordering::Release);
-                // The thread stays until it is no longer sent signals.
+                // The thread lives until it is no longer sent signals.
                 while done.load(Ordering::Acquire) != 2 {
                     std::thread::yield_now();
                 }

@@ -1,4 +1,4 @@
-//! A slot segment: shared memory through which the members of a group perform collective calls, one after the other.
+//! Slot segments: shared memory in which the members of a group perform collective calls, one after another.
 //!
 //! ```text
 //!   Common                      users, sleepers, counts of arrivals and of pieces
@@ -6,47 +6,48 @@
 //!   room of member 0 | ... | n  SLOTS slots each, for what does not fit a note
 //! ```
 //!
-//! Calls are numbered from 1, by all members alike. In a call a member may post one note: one cache line with some
-//! bytes, the *signature* of the call (what it is, as the layer above encodes it), a tag, and the call's number, which is
-//! written last. The note of the group is posted by one member on behalf of all.
+//! All members number their calls from 1. In each call a member may post one note. A note is one cache line with a
+//! body, the *signature* of the call (an encoding by the layer above), a tag, and the call's number, which is written
+//! last. The note of the group is posted by one member on behalf of all.
 //!
 //! Contract
-//! - A member performs its calls in order and marks each as finished ([`SlotSegment::finish`]): from then on it reads
-//!   no note or slot of that call.
-//! - The note of call `t` takes the place of that of `t - NOTES`, a slot that of `t - SLOTS`: who writes one has seen
-//!   before that all members have finished that call ([`Awaited::AllFinished`]).
-//! - A member may share further memory of its own ([`SlotSegment::share_area`]); this module does not know how it is
-//!   used.
-//! - Marks only grow, and [`Awaited`] conditions ask whether a mark has come so far: once such a condition holds, it
-//!   holds for ever, also if a member has left a call out.
-//! - Within a call a member may say how far it has come in steps ([`SlotSegment::advance`]), and somebody how far all
-//!   have come together.
-//! - Cursors and counts belong to a call: the first member to use one in a later call resets it, and a member that
-//!   comes too late finds it exhausted.
+//! - A member performs its calls in order and marks each as finished ([`SlotSegment::finish`]). Afterwards it reads no
+//!   note or slot of that call.
+//! - The note of call `t` replaces that of `t - NOTES`, a slot that of `t - SLOTS`. Before a member writes either, it
+//!   has seen that all members have finished the earlier call ([`Awaited::AllFinished`]).
+//! - A member may share further memory of its own ([`SlotSegment::share_area`]), which the layer above uses.
+//! - Marks only grow, and [`Awaited`] conditions test whether a mark has reached a value. A condition that holds once
+//!   holds for ever, even if a member skips a call.
+//! - Within a call a member may publish its progress in steps ([`SlotSegment::advance`]), and one member may publish
+//!   the progress of all.
+//! - Cursors and counts belong to a call. The first member to use one in a later call resets it; a late member finds it
+//!   exhausted.
 //! - Any member may take the next piece of a call's work; each piece is taken once. The member that counts the last
-//!   piece as done sees all that the others did, and whether a piece has failed; it tells all members by the note of
+//!   piece as done sees the results of all pieces, and whether a piece has failed. It tells all members by the note of
 //!   the group.
 //!
-//! Giving up. A member whose call has failed takes its note back ([`SlotSegment::withdraw`]) before memory that the
-//! note speaks of is used for something else. Whoever is going to copy there says so ([`SlotSegment::begin_copying`],
-//! with a [`fence::light`]) and then looks whether the note still stands; who has taken it back executes
-//! [`fence::heavy`] and waits for those who are copying.
+//! Withdrawal. A member whose call has failed withdraws its note ([`SlotSegment::withdraw`]) before it reuses the
+//! memory that the note refers to. A member about to copy to or from that memory announces it
+//! ([`SlotSegment::begin_copying`], with a [`fence::light`]) and then checks that the note is still valid. The
+//! withdrawing member executes [`fence::heavy`] and waits until no member is copying.
 //!
-//! Declaring. A member that has waited for long declares the number and the signature of its call
-//! ([`SlotSegment::declare`]), with a full fence, and then looks at the notes and declarations of the others. So of two
-//! members that declare, at least one sees the other's declaration.
+//! Declaration. After a long wait, a member declares the number and the signature of its call
+//! ([`SlotSegment::declare`]), with a full fence, and then reads the notes and declarations of all members. Of two
+//! members that declare, at least one thus sees the declaration of its peer.
 //!
-//! Sleeping. A member that is going to sleep says so and what it awaits ([`SlotSegment::begin_sleep`]), executes
-//! [`fence::heavy`], and sleeps only if its condition still does not hold. A member that has changed something asks
-//! [`SlotSegment::anybody_asleep`], which has a [`fence::light`] in front. So of the two at least one sees what the
-//! other has done; if it is the latter, it executes a full fence and rings those whose condition holds
-//! ([`SlotSegment::for_each_wakeable`]). A condition may need the changes of several members. Of those that the sleeper
-//! did not see, each member has seen the sleeper; of their full fences one is the last, and its member sees the changes
-//! of all. Changes that the sleeper did see, or would have seen had it looked, were visible to all before its look, and
-//! so before the changes that it did not see. Hence somebody rings, and nobody rings without need, except that two who
-//! change something at the same time may both ring.
+//! Sleeping. A member about to sleep announces this and its condition ([`SlotSegment::begin_sleep`]), executes
+//! [`fence::heavy`], and sleeps only if its condition still does not hold. A member that has changed a mark calls
+//! [`SlotSegment::has_sleepers`], which begins with a [`fence::light`]. At least one of the two therefore sees the
+//! store of its peer. A changing member that sees a sleeper executes a full fence and rings every member whose
+//! condition holds ([`SlotSegment::for_each_wakeable`]).
 //!
-//! A member reads what other processes have written: tags and bytes are plain numbers, to be checked before use.
+//! A condition may need the changes of several members. Consider the changes that the sleeper did not see: each of
+//! their members has seen the sleeper. One of their full fences is the last, and its member sees all these changes. The
+//! changes that the sleeper did see were visible to all members before its check, and so before the changes that it did
+//! not see. Hence at least one member rings. Needless rings occur only when two members make changes at the same time:
+//! both may ring.
+//!
+//! Members treat notes as untrusted input: other processes have written tags and bodies.
 
 use crate::fence;
 #[cfg(not(loom))]
@@ -54,74 +55,75 @@ use crate::segment::{Foreign, Shared};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell, fence as full_fence};
 use std::ptr::NonNull;
 
-/// Notes of a member that exist at a time.
+/// Notes per member that are valid at a time.
 pub const NOTES: u64 = if cfg!(loom) { 2 } else { 64 };
-/// Slots of a member.
+/// Slots per member.
 pub const SLOTS: u64 = if cfg!(loom) { 1 } else { 8 };
-/// Bytes of a note beside its signature and its tag.
+/// Bytes of a note's body.
 pub const BODY_BYTES: usize = 48;
-/// The bytes of a note.
+/// Body of a note.
 pub type Body = [u64; BODY_BYTES / 8];
-/// Most members of a slot segment.
+/// Maximum number of members of a slot segment.
 pub const MAX_MEMBERS: usize = (1 << MEMBER_BITS) - 1;
-/// Most steps in a call.
+/// Maximum number of steps of a call.
 pub const MAX_STEPS: u64 = (1 << STEP_BITS) - 1;
 
 const TAG_BITS: u32 = 16;
-/// The tag of a note that was taken back; no other has it.
+/// Tag of a withdrawn note, and of no other.
 pub const WITHDRAWN: u16 = u16::MAX;
 const MEMBER_BITS: u32 = 16;
 const STEP_BITS: u32 = 20;
 const COUNT_BITS: u32 = 24;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 
-/// One note. The body comes first, so that it is aligned for everything.
+/// A note. The body comes first, so that it has the maximum alignment.
 #[repr(C, align(128))]
 #[cfg_attr(loom, derive(Default))]
-struct Note {
+struct CallNote {
     body: UnsafeCell<Body>,
     signature: AtomicU64,
     flag: AtomicU64,
 }
 
-/// A word on a line pair of its own.
+/// A word in a pair of cache lines of its own.
 #[repr(C, align(128))]
 #[cfg_attr(loom, derive(Default))]
 struct Mark(AtomicU64);
 
-/// Says what a sleeping member awaits.
+/// Condition for which a member wants a wake-up.
 #[repr(C, align(128))]
 #[cfg_attr(loom, derive(Default))]
-struct Wish {
-    /// 0: it does not sleep.
+struct WaitCondition {
+    /// Encoded kind and member of the condition; 0 for none.
     what: AtomicU64,
     value: AtomicU64,
 }
 
-/// Says in which call a waiting member is.
+/// Call in which a member waits, for the diagnosis of hangs.
 #[repr(C, align(128))]
 #[cfg_attr(loom, derive(Default))]
 struct Declaration {
-    /// 0: it does not say.
+    /// Number of the call; 0 for none.
     number: AtomicU64,
     signature: AtomicU64,
 }
 
-/// What all members of a group count in a call.
+/// Counters of a call, shared by all members.
 #[repr(C, align(128))]
 #[cfg_attr(loom, derive(Default))]
 struct Counts {
     /// Members that have arrived.
     arrived: AtomicU64,
-    /// Pieces of the work that somebody has taken.
+    /// Pieces of the work that were taken.
     taken: AtomicU64,
     /// Pieces that are done.
     done: AtomicU64,
-    /// The last call of which a piece has failed, whether because somebody has given up, and at which member.
+    /// The last call with a failed piece, whether a withdrawal or a death was the cause, and the member at which it
+    /// failed.
     failed: AtomicU64,
 }
 
-/// A transfer that two members may work at together.
+/// Counters of a transfer that two members may copy together.
 #[repr(C, align(128))]
 #[cfg_attr(loom, derive(Default))]
 struct Shares {
@@ -133,19 +135,19 @@ struct Shares {
 #[repr(C, align(128))]
 #[cfg_attr(loom, derive(Default))]
 struct Member {
-    notes: [Note; NOTES as usize],
+    notes: [CallNote; NOTES as usize],
     finished: Mark,
     progress: Mark,
     area: Mark,
     copying: Mark,
     attended: Mark,
-    wish: Wish,
-    request: Wish,
+    sleeping_for: WaitCondition,
+    requested: WaitCondition,
     declaration: Declaration,
     shares: Shares,
 }
 
-/// What is there once.
+/// The part of the segment that exists once.
 #[repr(C, align(128))]
 #[cfg_attr(loom, derive(Default))]
 pub struct Common {
@@ -155,56 +157,56 @@ pub struct Common {
     counts: [Counts; NOTES as usize],
 }
 
-// SAFETY: integers, for which any bytes are valid; access is synchronised as the module says, and a peer that breaks
-// the rules can make us read torn bytes, which are checked as untrusted input.
+// SAFETY: integers, for which any bytes are valid. Access is synchronised as the module describes; torn bytes from a
+// peer that breaks the protocol are checked as untrusted input.
 #[cfg(not(loom))]
 unsafe impl Foreign for Common {}
 
-/// Where a slot segment lies.
+/// Memory of a slot segment.
 #[cfg(not(loom))]
 pub type Memory = Shared<Common>;
-/// Where a slot segment lies in a model: loom's atomics are no zeroed bytes.
+/// Memory of a slot segment in a model, where loom's atomics are not zeroed bytes.
 #[cfg(loom)]
 pub type Memory = std::sync::Arc<model::Heap>;
 
-/// What a member may wait for. Where a member is named, the number of members stands for the group.
+/// Conditions that a member may wait for. As a member index, the number of members stands for the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
-    /// The note of a member (or of the group) for a call.
+    /// The note of a member (or of the group) for a call is posted.
     Note(usize, u64),
-    /// The notes of all members for a call.
+    /// The notes of all members for a call are posted.
     AllNotes(u64),
-    /// That all members have finished a call.
+    /// All members have finished a call.
     AllFinished(u64),
-    /// That the transfer of a member in a call is complete.
+    /// The transfer of a member in a call is complete.
     Complete(usize, u64),
-    /// That a member has come to a step.
+    /// A member has reached a step.
     Progress(usize, Progress),
-    /// That all members have come to a step.
+    /// All members have reached a step.
     AllProgress(Progress),
-    /// The notes of the members below this one for a call.
+    /// The notes of the members below this one for a call are posted.
     NotesBelow(usize, u64),
-    /// Any change at all.
+    /// Anything has changed.
     Anything,
-    /// That a member has finished a call.
+    /// A member has finished a call.
     Finished(usize, u64),
 }
 
-/// A piece of the work of a call that has failed.
+/// A failed piece of the work of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailedPiece {
-    /// The member at which it has failed.
+    /// The member at which the piece failed.
     pub member: usize,
-    /// A member had given up, or had died.
+    /// Set if the cause is the withdrawal or death of a member.
     pub given_up: bool,
 }
 
-/// A step of a call. Steps of later calls come later.
+/// A step of a call, ordered by call and then by step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Progress(u64);
 
 impl Progress {
-    /// Progress `step`, at most [`MAX_STEPS`], of call `number`.
+    /// Creates step `step`, at most [`MAX_STEPS`], of call `number`.
     #[inline]
     pub fn new(number: u64, step: u64) -> Progress {
         debug_assert!(step <= MAX_STEPS);
@@ -244,7 +246,7 @@ impl Awaited {
         }
     }
 
-    /// The member that is named.
+    /// Returns the member that the condition names.
     fn member(self) -> usize {
         match self {
             Awaited::Note(member, _)
@@ -257,7 +259,7 @@ impl Awaited {
     }
 }
 
-/// A member's view of the slots.
+/// One member's view of a slot segment.
 pub struct SlotSegment {
     memory: Memory,
     members: NonNull<Member>,
@@ -266,18 +268,18 @@ pub struct SlotSegment {
     slot_bytes: usize,
 }
 
-// SAFETY: all access to the shared memory is synchronised by the rules of the module, whichever thread does it.
+// SAFETY: the rules of the module synchronise all access to the shared memory, on any thread.
 unsafe impl Send for SlotSegment {}
 // SAFETY: as above.
 unsafe impl Sync for SlotSegment {}
 
 impl SlotSegment {
-    /// Bytes of shared memory that a slot segment takes.
+    /// Returns the bytes of shared memory that a slot segment takes.
     pub fn bytes(size: usize, slot_bytes: usize) -> usize {
         size_of::<Common>() + (size + 1) * (size_of::<Member>() + SLOTS as usize * slot_bytes)
     }
 
-    /// Member `me` of `size` enters the slots in `memory`, which was zeroed once.
+    /// Opens the slot segment in `memory`, which was zeroed once, as member `me` of `size`.
     ///
     /// # Panics
     /// If the memory is too small, there are too many members, or slots would not begin on cache lines.
@@ -285,30 +287,30 @@ impl SlotSegment {
     pub fn new(memory: Memory, size: usize, me: usize, slot_bytes: usize) -> SlotSegment {
         assert!(
             me < size && size < MAX_MEMBERS && slot_bytes.is_multiple_of(64),
-            "a slots of {size} members, slots of {slot_bytes} bytes"
+            "a slot segment of {size} members with slots of {slot_bytes} bytes"
         );
         assert!(
             memory.mapping().len() >= SlotSegment::bytes(size, slot_bytes),
-            "the memory is too small for the slots"
+            "the memory is too small for the slot segment"
         );
         let members = memory.mapping().address(size_of::<Common>()).cast();
         let members = NonNull::new(members).expect("a mapping is nowhere near address 0");
         SlotSegment { memory, members, size, me, slot_bytes }
     }
 
-    /// Number of members.
+    /// Returns the number of members.
     #[inline]
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// This member.
+    /// Returns the index of this member.
     #[inline]
     pub fn me(&self) -> usize {
         self.me
     }
 
-    /// Bytes of a slot.
+    /// Returns the bytes of a slot.
     #[inline]
     pub fn slot_bytes(&self) -> usize {
         self.slot_bytes
@@ -316,24 +318,25 @@ impl SlotSegment {
 
     #[inline(always)]
     fn member(&self, member: usize) -> &Member {
-        assert!(member <= self.size, "no such member of the slots");
+        assert!(member <= self.size, "no such member of the slot segment");
         // SAFETY: inside the mapping by the check here and the one in `new`; any bytes are a valid member.
         unsafe { self.members.add(member).as_ref() }
     }
 
     #[inline(always)]
-    fn note(&self, member: usize, number: u64) -> &Note {
+    fn note(&self, member: usize, number: u64) -> &CallNote {
         &self.member(member).notes[(number % NOTES) as usize]
     }
 
     // ---- users -----------------------------------------------------------------------------------------------------
 
-    /// The member that made the memory says that all are going to use it, before it tells them where it is.
+    /// Registers all members as users. Called by the member that created the memory, before the others learn its
+    /// address.
     pub fn open(&self) {
         self.memory.users.store(self.size as u32, Ordering::Relaxed);
     }
 
-    /// This member uses the slots no more; true for the last one, who frees the memory.
+    /// Deregisters this member. Returns true for the last user, which frees the memory.
     pub fn leave(&self) -> bool {
         self.memory.users.fetch_sub(1, Ordering::AcqRel) == 1
     }
@@ -349,13 +352,13 @@ impl SlotSegment {
         });
     }
 
-    /// Posts this member's note, whose bytes `fill` writes where they are to be. The others may be anything.
+    /// Posts this member's note with a body that `fill` writes in place. Bytes that it does not write are undefined.
     #[inline(always)]
     pub fn post_filled(&self, number: u64, signature: u64, tag: u16, fill: impl FnOnce(*mut Body)) {
         self.post_as(self.me, (number, signature), tag, fill);
     }
 
-    /// Posts the note of the group, on behalf of all.
+    /// Posts the note of the group, on behalf of all members.
     #[inline]
     pub fn post_for_all(&self, number: u64, signature: u64, tag: u16, body: &Body) {
         self.post_as(self.size, (number, signature), tag, |place| {
@@ -364,25 +367,25 @@ impl SlotSegment {
         });
     }
 
-    /// `fill` has the bytes of the note to itself: by the contract of the module nobody reads this note any more, or
-    /// before the flag below.
+    /// Posts a note. `fill` has exclusive access to the body: by the contract of the module, no member reads the
+    /// previous note any more, nor this one before its flag is stored.
     #[inline(always)]
     fn post_as(&self, member: usize, (number, signature): (u64, u64), tag: u16, fill: impl FnOnce(*mut Body)) {
         let note = self.note(member, number);
         note.body.with_mut(fill);
         note.signature.store(signature, Ordering::Relaxed);
-        // Pairs with the acquire load in `tag_of`, and that in `holds`.
+        // Pairs with the acquire loads in `tag_of` and `holds`.
         note.flag.store(number << TAG_BITS | u64::from(tag), Ordering::Release);
     }
 
-    /// The tag of a note, if it was posted. `member` may be the number of members, which means the group.
+    /// Returns the tag of a note, if it was posted. As `member`, the number of members stands for the group.
     #[inline]
     pub fn tag_of(&self, member: usize, number: u64) -> Option<u16> {
         let flag = self.note(member, number).flag.load(Ordering::Acquire);
         (flag >> TAG_BITS == number).then_some(flag as u16)
     }
 
-    /// Whether the notes of all members for a call are there and carry this signature.
+    /// Returns whether the notes of all members for a call are posted and carry this signature.
     #[inline]
     pub fn all_noted(&self, number: u64, signature: u64) -> bool {
         (0..self.size).all(|member| {
@@ -392,24 +395,24 @@ impl SlotSegment {
         })
     }
 
-    /// The signature in a note, once [`SlotSegment::tag_of`] has found the note; 0 if it is being taken back.
+    /// Returns the signature of a note that [`SlotSegment::tag_of`] has found; 0 if it is being withdrawn.
     #[inline]
     pub fn signature_of(&self, member: usize, number: u64) -> u64 {
         self.note(member, number).signature.load(Ordering::Relaxed)
     }
 
-    /// Where the bytes of a note are: readable until this member finishes the call, once [`SlotSegment::tag_of`] has
-    /// found the note.
+    /// Returns the address of the body of a note that [`SlotSegment::tag_of`] has found. It is readable until this
+    /// member finishes the call.
     #[inline]
     pub fn body_of(&self, member: usize, number: u64) -> *const Body {
         self.note(member, number).body.with(|body| body)
     }
 
-    /// Begins to fetch a note that may be there already.
+    /// Prefetches a note that may be posted already.
     #[inline]
     pub fn prefetch_note(&self, member: usize, number: u64) {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: no memory is accessed as far as the language is concerned.
+        // SAFETY: a hint that accesses nothing.
         unsafe {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(self.note(member, number)).cast());
@@ -418,7 +421,7 @@ impl SlotSegment {
         let _ = (member, number);
     }
 
-    /// Where a member's slot for a call is: [`SlotSegment::slot_bytes`] bytes, on a cache line.
+    /// Returns the address of a member's slot for a call: [`SlotSegment::slot_bytes`] bytes, aligned to a cache line.
     #[cfg(not(loom))]
     #[inline]
     pub fn slot_of(&self, member: usize, number: u64) -> *mut u8 {
@@ -430,37 +433,37 @@ impl SlotSegment {
 
     // ---- marks -----------------------------------------------------------------------------------------------------
 
-    /// This member has finished a call and all before it.
+    /// Marks a call, and all before it, as finished by this member.
     #[inline]
     pub fn finish(&self, number: u64) {
-        // Pairs with the acquire loads in `least_finished` and `holds`: what was read in the call has been read.
+        // Pairs with the acquire loads in `least_finished` and `holds`: all reads of the call precede this store.
         self.member(self.me).finished.0.store(number, Ordering::Release);
     }
 
-    /// This member has come to a step of its call.
+    /// Publishes the step that this member has reached.
     #[inline]
     pub fn advance(&self, step: Progress) {
-        // Pairs with the acquire loads in `progress_of` and `holds`, and so below.
+        // Pairs with the acquire loads in `progress_of` and `holds`; so does the store in `advance_all`.
         self.member(self.me).progress.0.store(step.0, Ordering::Release);
     }
 
-    /// All together have come to a step.
+    /// Publishes the step that all members have reached.
     #[inline]
     pub fn advance_all(&self, step: Progress) {
         self.member(self.size).progress.0.store(step.0, Ordering::Release);
     }
 
-    /// How far a member, or the group, has come.
+    /// Returns the step that a member, or the group, has reached.
     pub fn progress_of(&self, member: usize) -> Progress {
         Progress(self.member(member).progress.0.load(Ordering::Acquire))
     }
 
-    /// The call that all members have finished, and all before it.
+    /// Returns the last call that all members have finished.
     pub fn least_finished(&self) -> u64 {
         (0..self.size).map(|member| self.member(member).finished.0.load(Ordering::Acquire)).min().unwrap_or(0)
     }
 
-    /// Whether a condition holds.
+    /// Returns whether a condition holds.
     #[inline]
     pub fn holds(&self, awaited: Awaited) -> bool {
         let posted = |member, number| self.note(member, number).flag.load(Ordering::Acquire) >> TAG_BITS >= number;
@@ -479,22 +482,22 @@ impl SlotSegment {
         }
     }
 
-    // ---- areas of members' own ------------------------------------------------------------------------------------
+    // ---- shared areas of members ----------------------------------------------------------------------------------
 
-    /// This member has memory of its own to share, at `place`. Who reads a note that it posts after this finds it.
-    pub fn share_area(&self, place: u64) {
-        self.member(self.me).area.0.store(place + 1, Ordering::Release);
+    /// Shares memory of this member, at the position `area`. A reader of any note that it posts later finds the area.
+    pub fn share_area(&self, area: u64) {
+        self.member(self.me).area.0.store(area + 1, Ordering::Release);
     }
 
-    /// Where the memory is that a member shares, if it does.
+    /// Returns the position of the memory that a member shares, if it does.
     pub fn area_of(&self, member: usize) -> Option<u64> {
         self.member(member).area.0.load(Ordering::Acquire).checked_sub(1)
     }
 
-    // ---- giving up -------------------------------------------------------------------------------------------------
+    // ---- withdrawal ------------------------------------------------------------------------------------------------
 
-    /// This member takes back its note of a call, if it has posted it: what the note says of memory is not true any
-    /// more. Who does not see that yet is seen by [`SlotSegment::is_copying`] from now on.
+    /// Withdraws this member's note of a call, if it was posted: the memory that it refers to is no longer valid. From
+    /// now on [`SlotSegment::is_copying`] shows every member that has not seen the withdrawal.
     pub fn withdraw(&self, number: u64) {
         let note = self.note(self.me, number);
         if note.flag.load(Ordering::Relaxed) >> TAG_BITS == number {
@@ -504,9 +507,9 @@ impl SlotSegment {
         fence::heavy();
     }
 
-    // ---- declaring -------------------------------------------------------------------------------------------------
+    // ---- declaration -----------------------------------------------------------------------------------------------
 
-    /// This member waits in a call with this signature.
+    /// Declares that this member waits in a call with this signature.
     pub fn declare(&self, number: u64, signature: u64) {
         let declaration = &self.member(self.me).declaration;
         declaration.signature.store(signature, Ordering::Relaxed);
@@ -514,61 +517,60 @@ impl SlotSegment {
         full_fence(Ordering::SeqCst);
     }
 
-    /// This member waits no more.
+    /// Ends the declaration of this member.
     pub fn end_declaration(&self) {
         self.member(self.me).declaration.number.store(0, Ordering::Release);
     }
 
-    /// What a waiting member has declared: the number and the signature of its call.
+    /// Returns the number and the signature of the call in which a member has declared to wait.
     pub fn declared(&self, member: usize) -> Option<(u64, u64)> {
         let declaration = &self.member(member).declaration;
         let number = declaration.number.load(Ordering::Acquire);
         let signature = declaration.signature.load(Ordering::Acquire);
-        // Otherwise it may be the signature of a later call.
+        // The signature may belong to a later call unless the number is unchanged.
         (number != 0 && declaration.number.load(Ordering::Relaxed) == number).then_some((number, signature))
     }
 
-    /// What a member, or the group, says of a call by its note, if the note is there.
+    /// Returns the signature of a member's, or the group's, note for a call, if it is posted.
     pub fn noted(&self, member: usize, number: u64) -> Option<u64> {
         let signature = self.tag_of(member, number).map(|_| self.signature_of(member, number))?;
-        // Otherwise it may be that of a later call.
+        // The signature may belong to a later call unless the flag is unchanged.
         full_fence(Ordering::Acquire);
         (self.tag_of(member, number).is_some() && signature != 0).then_some(signature)
     }
 
-    /// This member is going to copy to or from another one's memory in a call. It then asks whether that one has
-    /// withdrawn.
+    /// Announces that this member is about to copy to or from a peer's memory in a call. It must then check whether the
+    /// peer has withdrawn.
     #[inline]
     pub fn begin_copying(&self, number: u64) {
         self.member(self.me).copying.0.store(number, Ordering::Release);
         fence::light();
     }
 
-    /// It has done so.
+    /// Ends the announcement of [`SlotSegment::begin_copying`].
     #[inline]
     pub fn end_copying(&self) {
         self.member(self.me).copying.0.store(0, Ordering::Release);
     }
 
-    /// Whether a member is copying in a call. After [`SlotSegment::withdraw`].
+    /// Returns whether a member is copying in a call; valid after [`SlotSegment::withdraw`].
     pub fn is_copying(&self, member: usize, number: u64) -> bool {
         self.member(member).copying.0.load(Ordering::Acquire) == number
     }
 
-    /// Whether a member has taken its note of a call back.
+    /// Returns whether a member has withdrawn its note of a call.
     #[inline]
     pub fn is_withdrawn(&self, member: usize, number: u64) -> bool {
         self.tag_of(member, number) == Some(WITHDRAWN)
     }
 
-    /// Says whether a thread of this member waits, and does what it can of any call meanwhile. A hint: nobody relies on
-    /// it.
+    /// Publishes whether a thread of this member waits, and meanwhile advances any call that it can. Only a hint.
     #[inline]
     pub fn attend(&self, attends: bool) {
         self.member(self.me).attended.0.store(u64::from(attends), Ordering::Relaxed);
     }
 
-    /// Whether a thread of a member waits.
+    /// Returns whether a thread of a member waits.
     pub fn is_attending(&self, member: usize) -> bool {
         self.member(member).attended.0.load(Ordering::Relaxed) != 0
     }
@@ -580,10 +582,10 @@ impl SlotSegment {
         &self.memory.counts[(number % NOTES) as usize]
     }
 
-    /// Counts this member as arrived in a call; returns how many have.
+    /// Counts this member as arrived in a call. Returns the number of arrived members.
     #[inline]
     pub fn arrive(&self, number: u64) -> u64 {
-        // Acquire and release: the last to arrive has seen what all others did before.
+        // Acquire and release: the last member to arrive sees all earlier stores of the others.
         take(&self.counts(number).arrived, number).map_or(0, |count| count + 1)
     }
 
@@ -594,29 +596,29 @@ impl SlotSegment {
         take_below(&self.counts(number).taken, number, limit)
     }
 
-    /// Whether a piece is left to be taken, of `limit` pieces of the work of a call.
+    /// Returns whether fewer than `limit` pieces of the work of a call have been taken.
     #[inline]
     pub fn has_pieces(&self, number: u64, limit: u64) -> bool {
         count_of(&self.counts(number).taken, number).is_some_and(|taken| taken < limit)
     }
 
-    /// Counts a piece of the work of a call as done; returns how many are.
+    /// Counts a piece of the work of a call as done. Returns the number of done pieces.
     #[inline]
     pub fn count_piece(&self, number: u64) -> u64 {
-        // Acquire and release: who counts the last piece has seen what was done for the others.
+        // Acquire and release: the member that counts the last piece sees the results of all pieces.
         take(&self.counts(number).done, number).map_or(0, |count| count + 1)
     }
 
-    /// A piece of the work of a call has failed at this member, which is going to count it as done. `given_up`: because
-    /// a member has given up, or has died.
+    /// Records that a piece of the work of a call has failed at this member, which then counts it as done. `given_up`:
+    /// the cause is the withdrawal or death of a member.
     #[cold]
     pub fn fail_piece(&self, number: u64, given_up: bool) {
         let failed = number << (MEMBER_BITS + 1) | u64::from(given_up) << MEMBER_BITS | self.me as u64;
-        // Of several failures the one counts that all members must hear of.
+        // Of several failures the maximum is kept: the one that all members must learn of.
         self.counts(number).failed.fetch_max(failed, Ordering::Relaxed);
     }
 
-    /// How a piece of a call has failed, if any has; to be asked when all pieces are known to be done.
+    /// Returns the failure of a piece of a call, if any; valid once all pieces are done.
     pub fn failed_piece(&self, number: u64) -> Option<FailedPiece> {
         let failed = self.counts(number).failed.load(Ordering::Relaxed);
         let member = failed as usize & MAX_MEMBERS;
@@ -624,14 +626,14 @@ impl SlotSegment {
         is_of_call.then_some(FailedPiece { member, given_up: failed >> MEMBER_BITS & 1 != 0 })
     }
 
-    /// Takes the next piece of a member's transfer in a call, from 0; `None` if `all` have been taken, or the call is
-    /// over for that member.
+    /// Takes the next piece of a member's transfer in a call, from 0; `None` if `all` have been taken, or that member
+    /// has finished the call.
     pub fn take_share(&self, member: usize, number: u64, all: u64) -> Option<u64> {
         take_below(&self.member(member).shares.cursor, number, all)
     }
 
-    /// Counts a piece of a member's transfer as copied; with the last of `all` the transfer is complete, and true is
-    /// returned.
+    /// Counts a piece of a member's transfer as copied. With the last of `all` pieces it completes the transfer and
+    /// returns true.
     pub fn count_share(&self, member: usize, number: u64, all: u64) -> bool {
         let shares = &self.member(member).shares;
         let last = take(&shares.copied, number).is_some_and(|count| count + 1 >= all);
@@ -642,10 +644,10 @@ impl SlotSegment {
         last
     }
 
-    // ---- want of room ----------------------------------------------------------------------------------------------
+    // ---- lack of free notes ----------------------------------------------------------------------------------------
 
-    /// This member cannot post for want of room, and others should finish what they can; or it can again. A heavy fence
-    /// must follow.
+    /// Announces that this member cannot post until others finish earlier calls; or, with false, that it can again. A
+    /// heavy fence must follow.
     pub fn ask_for_room(&self, is_room_wanted: bool) {
         if is_room_wanted {
             self.memory.room_wanted.0.fetch_add(1, Ordering::AcqRel);
@@ -654,45 +656,45 @@ impl SlotSegment {
         }
     }
 
-    /// Whether a member cannot post for want of room; after a change of one's own.
+    /// Returns whether a member cannot post until others finish calls. Called after this member has changed a mark.
     #[inline]
     pub fn is_room_wanted(&self) -> bool {
         fence::light();
         self.memory.room_wanted.0.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether a member has finished a call.
+    /// Returns whether a member has finished a call.
     pub fn has_finished(&self, member: usize, number: u64) -> bool {
         self.member(member).finished.0.load(Ordering::Acquire) >= number
     }
 
     // ---- sleeping --------------------------------------------------------------------------------------------------
 
-    /// This member is going to sleep until a condition holds. A heavy fence and another look at the condition must
-    /// follow.
+    /// Announces that this member is about to sleep until a condition holds. A heavy fence and a check of the condition
+    /// must follow.
     pub fn begin_sleep(&self, awaited: Awaited) {
         let (what, value) = awaited.encode();
-        let wish = &self.member(self.me).wish;
-        wish.value.store(value, Ordering::Relaxed);
-        wish.what.store(what, Ordering::Release);
+        let condition = &self.member(self.me).sleeping_for;
+        condition.value.store(value, Ordering::Relaxed);
+        condition.what.store(what, Ordering::Release);
         self.memory.sleepers.0.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// This member sleeps no more.
+    /// Announces that this member no longer sleeps.
     pub fn end_sleep(&self) {
         self.memory.sleepers.0.fetch_sub(1, Ordering::AcqRel);
-        self.member(self.me).wish.what.store(0, Ordering::Release);
+        self.member(self.me).sleeping_for.what.store(0, Ordering::Release);
     }
 
-    /// A member that lies down already, for another thread of it, awaits whatever happens.
+    /// Widens the condition of this member, which is about to sleep, to any change: another of its threads waits too.
     pub fn await_anything(&self) {
-        self.member(self.me).wish.what.store(Awaited::Anything.encode().0, Ordering::Release);
+        self.member(self.me).sleeping_for.what.store(Awaited::Anything.encode().0, Ordering::Release);
     }
 
-    /// This member wants to hear of a condition though it does not sleep, or not any more; a heavy fence and another
-    /// look must follow.
+    /// Requests a notification, once a condition holds, for a member that does not sleep; or, with `None`, cancels the
+    /// request. A heavy fence and a check of the condition must follow.
     pub fn request(&self, awaited: Option<Awaited>) {
-        let request = &self.member(self.me).request;
+        let request = &self.member(self.me).requested;
         let (what, value) = awaited.map_or((0, 0), Awaited::encode);
         request.value.store(value, Ordering::Relaxed);
         match (request.what.swap(what, Ordering::AcqRel) != 0, what != 0) {
@@ -702,9 +704,9 @@ impl SlotSegment {
         }
     }
 
-    /// Whether there is anybody to be woken, after a change.
+    /// Returns whether any member sleeps or has a request. Called after a change.
     #[inline]
-    pub fn anybody_asleep(&self) -> bool {
+    pub fn has_sleepers(&self) -> bool {
         fence::light();
         self.memory.sleepers.0.load(Ordering::Relaxed) != 0
     }
@@ -713,22 +715,22 @@ impl SlotSegment {
     #[cold]
     pub fn for_each_wakeable(&self, wake: impl FnMut(usize)) {
         full_fence(Ordering::SeqCst);
-        self.for_each_granted(|member| &member.wish, wake);
+        self.for_each_granted(|member| &member.sleeping_for, wake);
     }
 
-    /// Calls `tell` for each other member whose [request](SlotSegment::request) holds now. After
-    /// [`SlotSegment::for_each_wakeable`], which has the fence.
+    /// Calls `tell` for each other member whose [request](SlotSegment::request) holds now. Follows
+    /// [`SlotSegment::for_each_wakeable`], which executes the fence.
     #[cold]
     pub fn for_each_requester(&self, tell: impl FnMut(usize)) {
-        self.for_each_granted(|member| &member.request, tell);
+        self.for_each_granted(|member| &member.requested, tell);
     }
 
-    fn for_each_granted(&self, wish: impl Fn(&Member) -> &Wish, mut then: impl FnMut(usize)) {
+    fn for_each_granted(&self, condition: impl Fn(&Member) -> &WaitCondition, mut then: impl FnMut(usize)) {
         for member in (0..self.size).filter(|member| *member != self.me) {
-            let wish = wish(self.member(member));
-            let what = wish.what.load(Ordering::Acquire);
-            // A member that does not exist is nothing that anybody could wait for.
-            let awaited = Awaited::decode(what, wish.value.load(Ordering::Relaxed))
+            let condition = condition(self.member(member));
+            let what = condition.what.load(Ordering::Acquire);
+            // The index may be corrupt: no condition names a member that does not exist.
+            let awaited = Awaited::decode(what, condition.value.load(Ordering::Relaxed))
                 .filter(|awaited| awaited.member() <= self.size);
             if awaited.is_some_and(|awaited| self.holds(awaited)) {
                 then(member);
@@ -737,13 +739,13 @@ impl SlotSegment {
     }
 }
 
-/// Adds one to a count that belongs to a call and returns what it was; `None` if it belongs to a later call by now.
+/// Increments a count that belongs to a call. Returns its previous value; `None` if it belongs to a later call.
 #[inline]
 fn take(count: &AtomicU64, number: u64) -> Option<u64> {
     take_below(count, number, COUNT_MASK)
 }
 
-/// As [`take`], unless the count has come to the limit.
+/// Increments a count like [`take`], unless it has reached the limit.
 #[inline]
 fn take_below(count: &AtomicU64, number: u64, limit: u64) -> Option<u64> {
     let mut now = count.load(Ordering::Acquire);
@@ -757,7 +759,7 @@ fn take_below(count: &AtomicU64, number: u64, limit: u64) -> Option<u64> {
     }
 }
 
-/// A count that belongs to a call; `None` if it belongs to a later call by now.
+/// Returns a count that belongs to a call; `None` if it belongs to a later call.
 #[inline]
 fn count_of(count: &AtomicU64, number: u64) -> Option<u64> {
     count_in(count.load(Ordering::Acquire), number)

@@ -1,33 +1,34 @@
-//! Sharing processors evenly among processes that hand them on to each other.
+//! Even distribution of processes over processors when they yield to each other.
 //!
-//! Processes that wait for each other and yield look all alike to the system, which is content with seven of them on
-//! one processor and one on the other for a tenth of a second and more. So each says in shared memory where it runs
-//! ([`Processor`]), and now and then looks at what the others say ([`better`]): all see the same, hence just those move
-//! that are too many where they are.
+//! The scheduler sees no difference between processes that wait for each other and yield. It leaves seven of them on
+//! one processor and one on the next for a tenth of a second and more. Each process therefore publishes its processor
+//! in shared memory ([`Processor`]), and from time to time reads those of the others ([`better`]). All processes see
+//! the same placement, so only the surplus processes of a processor move.
 
 use crate::sync::{AtomicU32, Ordering};
 
-/// Where a process runs, in shared memory. Zeroed memory is a place nowhere.
+/// Processor of a process, in shared memory. Zeroed memory means none.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Processor(AtomicU32);
 
 impl Processor {
-    /// The process runs on this processor, or sleeps.
+    /// Publishes the processor on which the process runs; `None` while it sleeps.
     #[inline]
     pub fn set(&self, processor: Option<u32>) {
         self.0.store(processor.map_or(0, |cpu| cpu.wrapping_add(1)), Ordering::Relaxed);
     }
 
-    /// The processor on which it runs, if it does.
+    /// Returns the processor on which the process runs; `None` while it sleeps.
     #[inline]
     pub fn get(&self) -> Option<u32> {
         self.0.load(Ordering::Relaxed).checked_sub(1)
     }
 }
 
-/// Where process `me` should rather run, if processes are at `places` and those of them on processors `mine` (this
-/// process's) were to be spread evenly by as few moves as possible. `None` if it is well where it is.
+/// Returns the processor to which process `me` should move, or `None` if it should stay. `places` are the processors of
+/// all processes. Those on the processors `mine`, which this process may use, are to be spread evenly by as few moves
+/// as possible.
 pub fn better(places: &[Option<u32>], me: usize, mine: &[u32]) -> Option<u32> {
     let index_of = |place: &Option<u32>| place.and_then(|cpu| mine.iter().position(|other| *other == cpu));
     let mut counts = vec![0usize; mine.len()];
@@ -63,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_or_runs_elsewhere_does_not_count() {
+    fn processes_that_sleep_or_run_elsewhere_do_not_count() {
         assert_eq!(better(&[Some(0), Some(0), None, None], 1, &[0, 1]), Some(1));
         assert_eq!(better(&[Some(0), Some(9), Some(9), Some(9)], 0, &[0, 1]), None);
         assert_eq!(better(&[Some(0), Some(9), Some(9), Some(9)], 3, &[0, 1]), None);
@@ -71,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_moves_who_may_use_one_processor_only() {
+    fn a_process_with_one_processor_does_not_move() {
         assert_eq!(better(&[Some(3), Some(3), Some(3)], 2, &[3]), None);
     }
 

@@ -1,8 +1,8 @@
 //! Atomics, cells, locks and pauses for this crate's concurrent structures: the real ones, or loom's under `--cfg
 //! loom`.
 //!
-//! Concurrent code here imports from this module only, so that a model checker can replace what it runs on. What comes
-//! from the operating system has its stand-ins in `model.rs`.
+//! Concurrent code in this crate imports them only from this module, so that a model checker can replace them.
+//! `model.rs` has stand-ins for the operating system.
 
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
@@ -36,18 +36,18 @@ pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
 #[cfg(not(loom))]
 impl<T> UnsafeCell<T> {
-    /// A cell that holds `value`.
+    /// Creates a cell that holds `value`.
     pub const fn new(value: T) -> UnsafeCell<T> {
         UnsafeCell(std::cell::UnsafeCell::new(value))
     }
 
-    /// Gives `read` a pointer to read through. Dereferencing it is the caller's `unsafe`.
+    /// Calls `read` with a pointer for reading. Dereferencing it is the caller's `unsafe`.
     #[inline(always)]
     pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
         read(self.0.get())
     }
 
-    /// Gives `write` a pointer to write through. Dereferencing it is the caller's `unsafe`.
+    /// Calls `write` with a pointer for writing. Dereferencing it is the caller's `unsafe`.
     #[inline(always)]
     pub fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
         write(self.0.get())
@@ -60,24 +60,24 @@ pub struct RawLock(parking_lot::RawMutex);
 
 #[cfg(not(loom))]
 impl RawLock {
-    /// A lock that nobody holds.
+    /// Creates a free lock.
     pub const fn new() -> RawLock {
         RawLock(<parking_lot::RawMutex as parking_lot::lock_api::RawMutex>::INIT)
     }
 
-    /// Waits for the lock.
+    /// Acquires the lock, waiting as long as necessary.
     #[inline]
     pub fn lock(&self) {
         parking_lot::lock_api::RawMutex::lock(&self.0);
     }
 
-    /// Takes the lock if nobody holds it.
+    /// Acquires the lock if it is free.
     #[inline]
     pub fn try_lock(&self) -> bool {
         parking_lot::lock_api::RawMutex::try_lock(&self.0)
     }
 
-    /// Gives the lock up; `fairly`: to one who waits for it, if there is one.
+    /// Releases the lock; if `fairly`, to a waiting thread, if there is one.
     ///
     /// # Safety
     /// The caller holds it.

@@ -1,16 +1,16 @@
-//! Threads that stay out of the program's way, and stretches of code that signals do not interrupt.
+//! Threads and sections of code that signals do not interrupt.
 
 use std::io;
 use std::thread::JoinHandle;
 
-/// Keeps all signals from the calling thread until dropped. A signal that comes meanwhile is delivered afterwards.
+/// Blocks all signals of the calling thread until dropped. Signals that arrive meanwhile are delivered afterwards.
 struct Deferred(libc::sigset_t);
 
 impl Deferred {
     fn new() -> Deferred {
         // SAFETY: an all-zero signal set is a valid value to be overwritten.
         let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { std::mem::zeroed() };
-        // SAFETY: both sets are valid; the mask that was in force is put back when this is dropped.
+        // SAFETY: both sets are valid; the previous mask is restored on drop.
         unsafe {
             libc::sigfillset(&mut all);
             libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
@@ -26,23 +26,23 @@ impl Drop for Deferred {
     }
 }
 
-/// Runs `f` while the calling thread receives no signals.
+/// Runs `f` with all signals of the calling thread blocked.
 pub fn without_signals<R>(f: impl FnOnce() -> R) -> R {
     let _deferred = Deferred::new();
     f()
 }
 
-/// True on the first thread of the process, which the system prefers for signals to the process.
+/// Returns whether this is the first thread of the process, to which the kernel prefers to deliver process signals.
 pub fn is_first() -> bool {
     // SAFETY: two system calls without arguments.
     unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) }
 }
 
-/// Starts a thread that receives no signals: those belong to the program's own threads.
+/// Starts a thread with all signals blocked, so that they are delivered to the program's own threads.
 ///
 /// # Errors
-/// The operating system's, when there can be no more threads.
+/// The operating system's, when no further thread can be created.
 pub fn spawn_without_signals(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
-    // A new thread inherits the mask that is in force while it is made.
+    // A new thread inherits the signal mask of its creator.
     without_signals(|| std::thread::Builder::new().name(name.to_owned()).stack_size(256 * 1024).spawn(body))
 }

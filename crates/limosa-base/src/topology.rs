@@ -4,21 +4,21 @@ use std::path::{Path, PathBuf};
 
 use crate::cpu;
 
-/// Kinds of resources, by the names of hwloc, from the largest.
+/// Kinds of resources, by the names of hwloc, largest first.
 pub const RESOURCES: [&str; 8] = ["Machine", "Package", "NUMANode", "L3Cache", "L2Cache", "L1Cache", "Core", "PU"];
 
 /// The instances of a resource that the calling thread may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// The machine has none of this kind, or does not say.
+    /// There are none of this kind, or they are unknown.
     None,
-    /// This one alone.
+    /// Exactly this instance.
     One(u32),
-    /// More than one.
+    /// Several instances.
     Several,
 }
 
-/// Which instances of a resource the calling thread may use.
+/// Returns the instances of a resource that the calling thread may use.
 pub fn use_of(resource: &str) -> Use {
     instances(Path::new("/sys/devices/system/cpu"), &cpu::numbers(), resource)
 }
@@ -29,8 +29,8 @@ fn instances(root: &Path, processors: &[u32], resource: &str) -> Use {
     if found.all(|other| other == Some(first)) { Use::One(first) } else { Use::Several }
 }
 
-/// The number of the instance that a processor belongs to. Where the system does not number instances, that is the
-/// number of their first processor.
+/// Returns the number of the instance that a processor belongs to. Where the system does not number instances, this is
+/// the number of their first processor.
 fn instance(root: &Path, processor: u32, resource: &str) -> Option<u32> {
     let folder = root.join(format!("cpu{processor}"));
     match resource {
@@ -59,7 +59,7 @@ fn text_of(file: PathBuf) -> Option<String> {
     Some(std::fs::read_to_string(file).ok()?.trim().to_owned())
 }
 
-/// The first number in a file with a list such as `2-3,6`.
+/// Returns the first number in a file with a list such as `2-3,6`.
 fn first_in(file: PathBuf) -> Option<u32> {
     text_of(file)?.split(['-', ',']).next()?.parse().ok()
 }
@@ -68,7 +68,8 @@ fn first_in(file: PathBuf) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// Two packages, which are nodes, of two cores with two processors each; the cores of a package share a cache.
+    /// Creates the description of two packages, which are nodes, of two cores with two processors each; the cores of a
+    /// package share a cache.
     fn machine(name: &str) -> PathBuf {
         let root = std::env::temp_dir().join(format!("limosa-{name}-{}", std::process::id()));
         for processor in 0..8u32 {

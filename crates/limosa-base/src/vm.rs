@@ -2,19 +2,19 @@
 
 use std::io;
 
-/// Most slices that one call takes on either side.
+/// Maximum number of slices per call on either side.
 pub const MAX_SLICES: usize = 1024;
 
-/// A piece of memory: here or in the other process.
+/// A memory range, of this process or of the remote one.
 pub type Slice = libc::iovec;
 
-/// A slice of `len` bytes at `address`.
+/// Creates a slice of `len` bytes at `address`.
 pub fn slice(address: u64, len: usize) -> Slice {
     libc::iovec { iov_base: address as usize as *mut libc::c_void, iov_len: len }
 }
 
-/// Copies from `remote` slices of process `pid` to `local` slices of this one, up to the shorter of both totals;
-/// returns the bytes copied, which may be fewer than asked for.
+/// Copies from `remote` slices of process `pid` to `local` slices of this process, up to the smaller total. Returns the
+/// number of bytes copied, which may be smaller than requested.
 ///
 /// # Errors
 /// The operating system's: no permission (`EPERM`), no such process, or memory that is not mapped there (`EFAULT`).
@@ -22,7 +22,7 @@ pub fn slice(address: u64, len: usize) -> Slice {
 /// # Safety
 /// The local slices must be writable memory that nothing else uses during the call.
 pub unsafe fn read(pid: u32, local: &[Slice], remote: &[Slice]) -> io::Result<usize> {
-    // SAFETY: the caller vouches for the local slices; the kernel checks the remote ones.
+    // SAFETY: the caller guarantees the local slices; the kernel checks the remote ones.
     let n = unsafe {
         libc::process_vm_readv(
             pid as libc::pid_t,
@@ -36,8 +36,8 @@ pub unsafe fn read(pid: u32, local: &[Slice], remote: &[Slice]) -> io::Result<us
     if n < 0 { Err(io::Error::last_os_error()) } else { Ok(n as usize) }
 }
 
-/// Copies from `local` slices of this process to `remote` slices of process `pid`, up to the shorter of both totals;
-/// returns the bytes copied, which may be fewer than asked for.
+/// Copies from `local` slices of this process to `remote` slices of process `pid`, up to the smaller total. Returns the
+/// number of bytes copied, which may be smaller than requested.
 ///
 /// # Errors
 /// As for [`read`].
@@ -46,7 +46,7 @@ pub unsafe fn read(pid: u32, local: &[Slice], remote: &[Slice]) -> io::Result<us
 /// The local slices must be readable memory that nothing writes to during the call, and the remote ones must be memory
 /// that its owner expects to be overwritten.
 pub unsafe fn write(pid: u32, local: &[Slice], remote: &[Slice]) -> io::Result<usize> {
-    // SAFETY: the caller vouches for the slices; the kernel checks that the remote ones are mapped there.
+    // SAFETY: the caller guarantees the slices; the kernel checks that the remote ones are mapped.
     let n = unsafe {
         libc::process_vm_writev(
             pid as libc::pid_t,
@@ -60,13 +60,13 @@ pub unsafe fn write(pid: u32, local: &[Slice], remote: &[Slice]) -> io::Result<u
     if n < 0 { Err(io::Error::last_os_error()) } else { Ok(n as usize) }
 }
 
-/// Whether an error of [`read`] or [`write`] says that the other process has no memory any more: it has ended, or is
-/// about to. It may still look alive for a moment.
+/// Returns whether an error of [`read`] or [`write`] means that the remote process has no memory any more: it has
+/// ended, or is about to. It may still seem alive for a moment.
 pub fn has_ended(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ESRCH)
 }
 
-/// Reads the eight bytes at `address` of process `pid`: the probe whether cross-memory attach works at all.
+/// Reads the eight bytes at `address` of process `pid`: the probe for cross-memory attach.
 ///
 /// # Errors
 /// As for [`read`].

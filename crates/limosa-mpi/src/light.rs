@@ -10,8 +10,8 @@ use crate::operation::{End, awaits_message};
 use crate::request::Request;
 use crate::transfer::{Direction, Transfer};
 use crate::world::{of_job_if_any, of_light_requests};
-pub use limosa_p2p::{Awaited, NotAwaited};
 use limosa_p2p::{Completion, Received, Short, Unknown};
+pub use limosa_p2p::{FastWait, NotAwaited};
 use std::sync::Arc;
 
 /// An object for the request of that name; `None` if there is none.
@@ -55,7 +55,7 @@ pub fn wait_each(
 /// As [`wait_each`], if all requests have ended without an error; false if not, and nothing has happened then. `done`
 /// is called for all `n`, with what a receive has received.
 #[inline(always)]
-pub fn try_wait(n: usize, awaited: impl Fn(usize) -> Awaited, done: impl FnMut(usize, Option<Received>)) -> bool {
+pub fn try_wait(n: usize, awaited: impl Fn(usize) -> FastWait, done: impl FnMut(usize, Option<Received>)) -> bool {
     of_job_if_any().and_then(|world| world.engine_if_any()).is_some_and(|engine| engine.try_wait(n, awaited, done))
 }
 

@@ -1,33 +1,33 @@
-//! Eager messages that come in parts, so that the receiver copies one part out while the sender copies the next one in.
+//! Eager messages in segments, pipelined: the receiver copies one segment out while the sender copies the next one in.
 //!
-//! The parts of a message follow one another on their lane with nothing of the same peer's messages between them, so at
-//! most one message per peer is arriving. It goes to the receive that matched its beginning, or is kept until one asks
-//! for it.
+//! The segments of a message follow each other on their lane, without other messages of the same peer in between. Hence
+//! at most one message per peer is arriving. It goes to the receive that matched its first segment, or is held until a
+//! receive matches it.
 
 use crate::matching::Envelope;
 use crate::memory::Region;
 use crate::request::RequestId;
 use limosa_device::Peer;
 
-/// Where the parts go.
-pub(crate) enum Target {
-    /// To the direct receive.
+/// Destination of the segments of a message.
+pub(crate) enum ArrivalTarget {
+    /// The direct receive.
     Direct,
-    /// To this receive.
+    /// This posted receive.
     Request(RequestId, Region),
-    /// To the message kept under this number.
+    /// The held message of this slot.
     Kept(usize),
 }
 
-/// A message whose parts are coming.
+/// A message whose segments are arriving.
 pub(crate) struct Arrival {
     pub envelope: Envelope,
     pub total: usize,
     pub received: usize,
-    pub target: Target,
+    pub target: ArrivalTarget,
 }
 
-/// All messages that are arriving, or were when they were kept.
+/// All arriving messages, and those that arrived in segments and are held.
 pub(crate) struct Arrivals {
     current: Vec<Option<Arrival>>,
     kept: Vec<Vec<u8>>,
@@ -39,28 +39,28 @@ impl Arrivals {
         Arrivals { current: (0..peers).map(|_| None).collect(), kept: Vec::new(), free: Vec::new() }
     }
 
-    /// One peer more.
+    /// Adds a peer.
     pub fn add_peer(&mut self) {
         self.current.push(None);
     }
 
-    /// What is arriving from a peer.
+    /// Returns the slot for the message that is arriving from a peer.
     pub fn from(&mut self, peer: Peer) -> &mut Option<Arrival> {
         &mut self.current[peer as usize]
     }
 
-    /// The same, to be changed in place.
+    /// Returns the message that is arriving from a peer, if any.
     #[inline]
     pub fn current(&mut self, peer: Peer) -> Option<&mut Arrival> {
         self.current[peer as usize].as_mut()
     }
 
-    /// Makes room to keep one more message; false if there is no memory for it.
+    /// Makes room to hold one more message. Returns false if there is no memory.
     pub fn make_room(&mut self) -> bool {
         !self.free.is_empty() || self.kept.try_reserve(1).is_ok()
     }
 
-    /// Keeps a message for which `room` has been allocated; returns its number.
+    /// Holds a message whose buffer is `room`. Returns its slot.
     pub fn keep(&mut self, room: Vec<u8>) -> usize {
         match self.free.pop() {
             Some(slot) => {
@@ -74,18 +74,18 @@ impl Arrivals {
         }
     }
 
-    /// What has come so far of a kept message.
+    /// Returns the buffer of a held message, with what has arrived so far.
     pub fn kept(&mut self, slot: usize) -> &mut Vec<u8> {
         &mut self.kept[slot]
     }
 
-    /// Takes out what has come of a kept message, and has the rest, if there is any to come, go to `target`; says
-    /// whether there is.
-    pub fn take(&mut self, peer: Peer, slot: usize, target: impl FnOnce() -> Target) -> (Vec<u8>, bool) {
+    /// Takes out a held message. Directs segments that are still to come to `target`, and returns whether there are
+    /// any.
+    pub fn take(&mut self, peer: Peer, slot: usize, target: impl FnOnce() -> ArrivalTarget) -> (Vec<u8>, bool) {
         let data = std::mem::take(&mut self.kept[slot]);
         self.free.push(slot);
         match &mut self.current[peer as usize] {
-            Some(arrival) if matches!(arrival.target, Target::Kept(s) if s == slot) => {
+            Some(arrival) if matches!(arrival.target, ArrivalTarget::Kept(s) if s == slot) => {
                 arrival.target = target();
                 (data, true)
             }
@@ -93,14 +93,14 @@ impl Arrivals {
         }
     }
 
-    /// Messages that are arriving or are kept.
+    /// Returns the number of messages that are arriving or held.
     pub fn count(&self) -> usize {
         let arriving =
-            self.current.iter().flatten().filter(|arrival| !matches!(arrival.target, Target::Kept(_))).count();
+            self.current.iter().flatten().filter(|arrival| !matches!(arrival.target, ArrivalTarget::Kept(_))).count();
         arriving + self.kept.len() - self.free.len()
     }
 
-    /// Nothing will come any more.
+    /// Forgets all messages, when communication has ended.
     pub fn clear(&mut self) {
         self.current.iter_mut().for_each(|c| *c = None);
     }

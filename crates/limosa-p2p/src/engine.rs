@@ -2,25 +2,25 @@
 //!
 //! Contract:
 //! - every method may be called by any thread at any time; the lock is held for protocol work only, never while a
-//!   continuation runs or a large message is copied out of a peer's memory;
-//! - started operations complete whatever the program does: when no thread is in the library, the helper thread serves
-//!   what cannot wait;
+//!   continuation runs or a large message is copied from a peer's memory;
+//! - started operations complete whatever the program does: while no thread is in the library, the helper thread serves
+//!   urgent traffic;
 //! - a blocked call spins for about as long as a wake-up costs, yields when there are more processes than processors,
 //!   and then sleeps.
 //!
-//! The doorbell's state is set under the lock. It rests at `Away` (or `AwayAll` while continuations are outstanding); a
-//! blocked call sets `Asleep` before it sleeps, and `Awake` while it polls for something urgent, so that it is not
-//! served twice.
+//! The state of the doorbell is set under the lock. It rests at `Away`, or at `AwayAll` while continuations are
+//! outstanding. A blocked call sets `Asleep` before it sleeps, and `Awake` while it polls, so that urgent traffic does
+//! not also wake the helper.
 
 use crate::handlers::{self, Chapter, DeathHook, Handler};
 use crate::interrupt::Interrupted;
 use crate::matching::{Envelope, Pattern};
 use crate::memory::Region;
 use crate::request::{Completion, Continuation, Failure, Label, Owner, Phase, RequestId, Short, Taken, Unknown};
-use crate::state::{Begun, Concerns, Mode, ProgramJob, State};
+use crate::state::{Begun, Concerns, Mode, ProgramJob, ProtocolState};
 use limosa_base::alarm::Alarm;
 use limosa_base::biased::Biased;
-use limosa_base::doorbell::State as Bell;
+use limosa_base::doorbell::DoorbellState;
 use limosa_base::{cpu, reserve, thread};
 use limosa_device::shm::{DoorbellRef, HostMemory, ShmDevice};
 use limosa_device::{Address, Devices, Meta, Peer, PeerMemory, Urgency};
@@ -48,18 +48,20 @@ mod withdrawing;
 use watch::{DeathWatcher, Watch};
 use withdrawing::interrupted_if_cancelled;
 
-pub use fast_path::Awaited;
+pub use fast_path::FastWait;
 pub use holdings::{Holdings, Traffic, Unreceived};
 pub use leaving::in_service;
 pub(crate) use listening::Listeners;
 pub use listening::{Listener, Words};
 pub use probes::Matched;
-pub(crate) use sleepers::Wishes;
+pub(crate) use sleepers::SleepConditions;
 
-/// How often a blocking receive looks for its message before it begins to wait in earnest.
-const FIRST_LOOKS: u32 = 16;
+/// Maximum number of times that the interval of a repeated sleep or reminder doubles.
+const MAX_DOUBLINGS: u32 = 7;
+/// Polls of a blocking receive before it enters the general wait.
+const FIRST_POLLS: u32 = 16;
 
-/// How a blocked call waits.
+/// Waiting strategy of blocked calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// Spin, then yield if processors are scarce, then sleep.
@@ -73,55 +75,54 @@ pub enum Wait {
 /// Configuration of an engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How blocked calls wait.
+    /// Waiting strategy of blocked calls.
     pub wait: Wait,
-    /// How long `Wait::Auto` spins, in nanoseconds.
+    /// Spin limit of `Wait::Auto`, in nanoseconds.
     pub spin_ns: u64,
-    /// Longest message that travels with its envelope, in bytes; up to four times as much when processes outnumber
+    /// Longest message in bytes that travels eagerly, with its envelope; up to four times as long when processes outnumber
     /// processors.
     pub eager_limit: usize,
-    /// How much memory messages may take that no receive was posted for, in bytes, before a process that waits for
-    /// nothing takes no more.
+    /// Bytes of unexpected messages beyond which a process that waits for nothing takes no more packets.
     pub unexpected_limit: usize,
-    /// Whether a helper thread serves what cannot wait while no thread of the program is in the library. Tests that
-    /// decide themselves who runs when do without.
+    /// Whether a helper thread serves urgent traffic while no thread of the program is in the library. Off in tests
+    /// that schedule progress themselves.
     pub independent_progress: bool,
 }
 
-/// What an engine stands on.
+/// Devices and identity of an engine.
 pub struct Links {
-    /// The devices, with the peers that are known from the start.
+    /// The devices, with the initial peers.
     pub devices: Devices,
-    /// This process's doorbell, which all devices ring or have rung.
+    /// This process's doorbell, which the devices ring.
     pub doorbell: DoorbellRef,
-    /// This process among the peers.
+    /// Number of this process among the peers.
     pub rank: Peer,
-    /// Number of peers, this process among them.
+    /// Number of peers, including this process.
     pub peers: u32,
-    /// How many of them share this host's processors.
+    /// Number of processes that share this host's processors.
     pub processes_here: u32,
 }
 
-/// Told when a blocked call is about to sleep (or has polled for long), and when it goes on; always without the
-/// engine's lock.
+/// Observer of blocked calls, for the status board: notified before a call sleeps (or after it has polled for long),
+/// and when it resumes. Called without the engine's lock except where stated.
 pub trait Observer {
-    /// The call is going to sleep if its condition, evaluated once more after this, still does not hold: for telling
-    /// those who can make it hold that they must ring ([`HostMemory::ring`]). Called with the engine's lock.
+    /// Announces to the processes that can make the condition hold that they must ring ([`HostMemory::ring`]). The call
+    /// then evaluates its condition once more, and sleeps if it still does not hold. Called with the engine's lock.
     fn arrange(&self) {}
-    /// The call sleeps no more: takes back what [`Observer::arrange`] told.
+    /// Withdraws the announcement of [`Observer::arrange`]: the call no longer sleeps.
     fn retract(&self) {}
-    /// The call has waited for so long that others may want to know.
+    /// Reports that the call has waited for long.
     fn blocked(&self);
-    /// The call waits no more, or something has moved: it looks around.
+    /// Reports that the call has ended or has made progress.
     fn resumed(&self);
-    /// It has been woken and has looked: nothing moved, and its condition does not hold. For counting only; the engine's
-    /// lock may be held.
+    /// Counts a wake-up without progress. The engine's lock may be held.
     fn woken_for_nothing(&self) {}
-    /// After how long it wants [`Observer::overdue`] called if the call waits on; asked while it is reported as blocked.
+    /// Returns the time of waiting after which [`Observer::overdue`] is called. Asked while the call is reported as
+    /// blocked.
     fn patience(&self) -> Option<Duration> {
         None
     }
-    /// The call has waited for that long.
+    /// Reports that the call has waited for [`Observer::patience`].
     fn overdue(&self) {}
 }
 
@@ -133,42 +134,42 @@ impl Observer for Unobserved {
     fn resumed(&self) {}
 }
 
-/// Why labelled requests were not awaited.
+/// Why [`Engine::wait_each`] has not completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotAwaited {
-    /// There is no request of the name with this index.
+    /// No request has the name with this index.
     Unknown(usize),
     /// The program was interrupted.
     Interrupted,
 }
 
-/// A send or receive that was started.
+/// ProtocolState of a send or receive after its start.
 #[derive(Debug)]
 #[must_use]
 pub enum Started {
-    /// It is done already.
+    /// It is complete.
     Done,
-    /// It is under way.
+    /// It is pending.
     Pending(RequestId),
 }
 
-/// Read access to the ends of requests, for conditions of [`Engine::block_on`].
-pub struct View<'a>(&'a State);
+/// Read access to the completion of requests, for conditions of [`Engine::block_on`].
+pub struct View<'a>(&'a ProtocolState);
 
 impl View<'_> {
-    /// True if the request is done (or does not exist any more).
+    /// Returns whether the request is complete (or no longer exists).
     #[inline]
     pub fn is_done(&self, id: RequestId) -> bool {
         self.0.requests.get(id).is_none_or(|r| matches!(r.phase, Phase::Done))
     }
 
-    /// True if the device has failed for good.
+    /// Returns whether a device has failed for good.
     pub fn is_broken(&self) -> bool {
         self.0.broken.is_some()
     }
 
-    /// Why a group that acts together on this context cannot do so any more, if so: the device has failed, or a member
-    /// has died.
+    /// Returns the reason why a collective context can no longer be used, if any: a device has failed, or a member has
+    /// died.
     #[inline]
     pub fn lost_group(&self, context: u64) -> Option<Failure> {
         self.0.lost_group(context)
@@ -176,7 +177,7 @@ impl View<'_> {
 }
 
 impl From<ShmDevice> for Links {
-    /// All processes that share this device's memory.
+    /// Uses the shared-memory device alone, for all processes that share its memory.
     fn from(device: ShmDevice) -> Links {
         let (rank, peers, doorbell) = (device.rank(), device.size(), device.doorbell());
         Links { devices: device.into(), doorbell, rank, peers, processes_here: peers }
@@ -185,18 +186,18 @@ impl From<ShmDevice> for Links {
 
 struct Core {
     devices: Devices,
-    state: State,
-    /// Threads in blocking calls, except for those that run jobs.
+    state: ProtocolState,
+    /// Threads in blocking calls, except those that run jobs.
     waiters: usize,
-    /// Those of them that sleep.
+    /// The waiting threads that sleep.
     sleepers: usize,
-    /// The alarm is set, and this long was its time when it was set.
+    /// The time for which the alarm was set, while it is set.
     alarm: Option<Duration>,
-    /// How often in a row the attendant wanted to be called again.
+    /// Consecutive calls in which the attendant asked to be called again.
     reminders: u32,
-    /// Sleeps with a backlog since something moved.
-    sleeps_in_vain: u32,
-    /// Packets that handlers want sent when the device is free.
+    /// Sleeps with a backlog since the last progress.
+    fruitless_sleeps: u32,
+    /// Packets of handlers, to be sent when the device is free.
     answers: Vec<(Peer, Meta)>,
 }
 
@@ -216,15 +217,15 @@ impl Core {
         }
     }
 
-    /// Sends a message that can be on its way at once, without changing anything for anybody else; false if this is not
-    /// such a one.
+    /// Sends a message that can leave at once and affects no other thread. Returns false, without effect, for any other
+    /// message.
     #[inline]
     fn send_now(&mut self, me: Peer, peer: Peer, envelope: &Envelope, region: &Region) -> bool {
         peer != me
             && region.as_bytes().is_some_and(|bytes| self.state.send_now(&mut self.devices, peer, envelope, bytes))
     }
 
-    /// Nothing is to be done, and no thread sleeps.
+    /// Returns whether there is no deferred work and no sleeping thread.
     #[inline]
     fn is_quiet(&self) -> bool {
         let state = &self.state;
@@ -243,7 +244,7 @@ impl Core {
     }
 }
 
-/// A copy that this process can help with: joint number `joint` of this process, to be written to the memory of the
+/// A joint copy that this process can help with: joint number `joint` of this process copies to the memory of the
 /// receiver `to`.
 struct Help {
     me: Address,
@@ -264,37 +265,36 @@ pub struct Engine {
     oversubscribed: bool,
     sharing: sharing::Sharing,
     stopping: AtomicBool,
-    /// A device has failed, or a peer has died: what the state says too, to be read without the lock.
+    /// Copy of `ProtocolState::impaired` for readers without the lock: a device has failed, or a peer has died.
     impaired: Arc<AtomicBool>,
     helper: Mutex<Option<JoinHandle<()>>>,
-    /// Descriptors of devices that do not ring the doorbell.
+    /// Watched descriptors of devices that do not ring the doorbell.
     watched: Mutex<Vec<Watch>>,
     deaths: Option<DeathWatcher>,
-    /// There are other processes on this host from the start.
-    has_company: bool,
+    /// Whether this host had other processes of the job at the start.
+    has_host_peers: bool,
     alarm: Alarm,
-    /// Counts how often a thread left something to the alarm. Written under the lock, read by the alarm thread without
-    /// it.
-    put_off: AtomicU32,
-    /// The count when the alarm was set.
-    put_off_then: AtomicU32,
-    /// The time for which it was set then, in microseconds.
+    /// Counts deferrals of work to the alarm. Written under the lock, read by the alarm thread without it.
+    deferrals: AtomicU32,
+    /// Value of `deferrals` when the alarm was set.
+    deferrals_when_set: AtomicU32,
+    /// Time for which the alarm was set, in microseconds.
     linger_us: AtomicU32,
     alarm_thread: Mutex<Option<JoinHandle<()>>>,
     attendant: OnceLock<Attendant>,
     panic_hook: OnceLock<PanicHook>,
 }
 
-/// A callback of the layer above. A thread that another process has woken calls it, without the lock. It returns true
-/// to be called again after a while.
+/// Callback of the layer above after a wake-up by another process. Called without the lock. Returns whether it is to be
+/// called again later.
 pub type Attendant = fn() -> bool;
 
-/// A callback that ends the job, for the reason in the text. A thread of the engine that has panicked calls it, without
-/// the lock.
+/// Callback that ends the job for the given reason. Called without the lock by a thread of the engine that has
+/// panicked.
 pub type PanicHook = fn(&str);
 
 impl Engine {
-    /// An engine over these devices, with its helper thread.
+    /// Creates an engine over these devices and starts its helper thread.
     ///
     /// # Errors
     /// The operating system's, when the helper thread cannot be started.
@@ -305,7 +305,7 @@ impl Engine {
         if let Some(host) = host.as_ref().filter(|_| processes_here > 1) {
             cpu::begin_on(host.me() as usize);
         }
-        // An offer's answer may have to wait for its turn on a processor; a copy more costs less.
+        // A rendezvous may wait for a time slice of the receiver; an additional copy costs less.
         let eager_limit = if oversubscribed { 4 * options.eager_limit } else { options.eager_limit }
             .min(devices.least_max_data() - 8);
         let memory = devices.peer_memory();
@@ -317,12 +317,12 @@ impl Engine {
         let deaths = devices.death_watch().map(DeathWatcher::new);
         let core = Core {
             devices,
-            state: State::new(rank, peers, eager_limit, options.unexpected_limit),
+            state: ProtocolState::new(rank, peers, eager_limit, options.unexpected_limit),
             waiters: 0,
             sleepers: 0,
             alarm: None,
             reminders: 0,
-            sleeps_in_vain: 0,
+            fruitless_sleeps: 0,
             answers: Vec::new(),
         };
         let impaired = core.state.is_impaired.clone();
@@ -343,26 +343,26 @@ impl Engine {
             helper: Mutex::new(None),
             watched: Mutex::new(watched),
             deaths,
-            has_company: processes_here > 1,
+            has_host_peers: processes_here > 1,
             alarm,
-            put_off: AtomicU32::new(0),
-            put_off_then: AtomicU32::new(0),
+            deferrals: AtomicU32::new(0),
+            deferrals_when_set: AtomicU32::new(0),
             linger_us: AtomicU32::new(0),
             alarm_thread: Mutex::new(None),
             attendant: OnceLock::new(),
             panic_hook: OnceLock::new(),
         });
-        engine.doorbell.set(Bell::Away);
+        engine.doorbell.set(DoorbellState::Away);
         if options.independent_progress {
             engine.resume()?;
         }
         Ok(engine)
     }
 
-    /// Starts the threads that make progress independent, unless they run.
+    /// Starts the threads for independent progress, unless they run.
     ///
     /// # Errors
-    /// The operating system's, when there can be no more threads.
+    /// The operating system's, when no further thread can be created.
     pub fn resume(&self) -> io::Result<()> {
         let mut helper = self.helper.lock();
         let Some(this) = self.this.upgrade().filter(|_| helper.is_none() && self.options.independent_progress) else {
@@ -378,78 +378,78 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends the threads of [`Engine::resume`]. Operations may still be started and waited for afterwards, without
-    /// independent progress.
+    /// Stops the threads of [`Engine::resume`]. Operations may still be started and waited for, without independent
+    /// progress.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.doorbell.call_helper();
         if let Some(helper) = self.helper.lock().take() {
-            // It does not panic: see `serve`.
+            // The thread cannot panic: see `serve`.
             let _ = helper.join();
         }
         self.watched.lock().iter().for_each(Watch::stop);
         self.deaths.iter().for_each(DeathWatcher::stop);
         let told = self.alarm.set(Duration::ZERO);
-        // If the program has closed the timer, the thread sleeps until the process ends.
+        // If the program has closed the timer, the thread sleeps until the process exits.
         if let Some(thread) = self.alarm_thread.lock().take().filter(|_| told) {
             let _ = thread.join();
         }
         self.core.lock().alarm = None;
     }
 
-    /// This process's number in the job.
+    /// Returns this process's number in the job.
     pub fn rank(&self) -> Peer {
         self.rank
     }
 
-    /// Longest message that travels with its envelope, in bytes.
+    /// Returns the length in bytes of the longest message that travels eagerly.
     pub fn eager_limit(&self) -> usize {
         self.options.eager_limit
     }
 
-    /// Memory that messages take here that no receive was posted for, in bytes.
+    /// Returns the memory in bytes that unexpected messages take.
     pub fn unexpected_bytes(&self) -> usize {
         self.core.lock().state.unexpected_bytes
     }
 
-    /// How often other processes had to wake this one.
+    /// Returns the number of rings that woke a thread of this process.
     pub fn rings(&self) -> u32 {
         self.doorbell.rings()
     }
 
-    /// Sets the callback for wake-ups that are not about messages. The first one that is set stays.
+    /// Sets the callback for wake-ups that do not concern messages. Later calls have no effect.
     pub fn set_attendant(&self, attendant: Attendant) {
         self.attendant.get_or_init(|| attendant);
     }
 
-    /// Says how to find out which receives may need a peer that has died.
+    /// Sets the function that decides which receives may need a dead peer.
     pub fn set_concerns(&self, concerns: Box<Concerns>) {
         self.core.lock().state.deaths.set_concerns(concerns);
     }
 
-    /// True if a device has failed or a peer has died: operations under way may have to be ended.
+    /// Returns whether a device has failed or a peer has died, so that pending operations may have to be ended.
     #[inline]
     pub fn is_impaired(&self) -> bool {
         self.impaired.load(Ordering::Relaxed)
     }
 
-    /// What [`Engine::is_impaired`] looks at, for who asks often.
+    /// Returns the flag behind [`Engine::is_impaired`], for frequent polling.
     pub fn impaired_flag(&self) -> Arc<AtomicBool> {
         self.impaired.clone()
     }
 
-    /// As [`View::lost_group`].
+    /// Returns the same as [`View::lost_group`].
     pub fn lost_group(&self, context: u64) -> Option<Failure> {
         self.core.lock().state.lost_group(context)
     }
 
-    /// Sets the callback for a panic in a thread of the engine. The first one that is set stays. Without one, such a
+    /// Sets the callback for a panic in a thread of the engine. Later calls have no effect. Without a callback such a
     /// panic ends this process.
     pub fn set_panic_hook(&self, panic_hook: PanicHook) {
         self.panic_hook.get_or_init(|| panic_hook);
     }
 
-    /// Has the attendant called after a while, whatever the program does.
+    /// Schedules a call of the attendant, whatever the program does.
     pub fn remind(&self) {
         let mut core = self.core.lock();
         core.reminders = 0;
@@ -457,7 +457,7 @@ impl Engine {
         self.leave(core);
     }
 
-    /// Has the attendant called soon, unless the program comes back first.
+    /// Schedules a prompt call of the attendant, unless a thread of the program enters the engine before.
     pub fn remind_soon(&self) {
         let mut core = self.core.lock();
         core.reminders = 0;
@@ -465,29 +465,28 @@ impl Engine {
         self.leave(core);
     }
 
-    /// True if there are more processes than processors they may use.
+    /// Returns whether there are more processes than processors they may use.
     pub fn oversubscribed(&self) -> bool {
         self.oversubscribed
     }
 
     // ---- packets of other layers -----------------------------------------------------------------------------------
 
-    /// Registers a chapter's handlers, for its kinds of packets from the first on; see [`Handler`] for what they may
-    /// do.
+    /// Registers a chapter's handlers for its packet kinds, in order; see [`Handler`] for their contract.
     ///
     /// # Panics
-    /// The chapter has registered handlers already.
+    /// If the chapter has registered handlers already.
     pub fn register(&self, chapter: Chapter, handlers: Vec<Handler>) {
         self.core.lock().state.handlers.register(chapter, handlers);
     }
 
-    /// Has a layer told of each peer that dies from now on.
+    /// Registers a hook that is called for each peer that dies from now on.
     pub fn on_death(&self, hook: DeathHook) {
         self.core.lock().state.deaths.add_hook(hook);
     }
 
-    /// Sends a packet of a chapter's kind ([`Chapter::kind`]) to another process, behind what waits for it. The data
-    /// are few, and copied if they have to wait.
+    /// Sends a packet of a chapter's kind ([`Chapter::kind`]) to a peer, behind the backlog. The data should be short:
+    /// they are copied if they have to wait.
     ///
     /// # Errors
     /// That communication has ended.
@@ -503,7 +502,7 @@ impl Engine {
 
     // ---- operations ------------------------------------------------------------------------------------------------
 
-    /// Starts a send to process `peer`. The region must stay readable and unchanged until the send is done.
+    /// Starts a send to process `peer`. The region must stay readable and unchanged until completion.
     ///
     /// # Errors
     /// [`Failure::Device`], [`Failure::NoMemory`], [`Failure::PeerDied`].
@@ -514,7 +513,7 @@ impl Engine {
         Ok(started?.map_or(Started::Done, Started::Pending))
     }
 
-    /// Starts a receive into the region, which must stay writable and otherwise untouched until the receive is done.
+    /// Starts a receive into the region, which must stay writable and otherwise untouched until completion.
     pub fn receive(&self, pattern: &Pattern, region: Region) -> RequestId {
         let mut core = self.core.lock();
         let core_ref = &mut *core;
@@ -523,7 +522,7 @@ impl Engine {
         id
     }
 
-    /// As [`Engine::send`], for a layer that keeps nothing but the request's short name.
+    /// Starts a send like [`Engine::send`], for a caller that keeps only the request's short name.
     ///
     /// # Errors
     /// As for [`Engine::send`].
@@ -550,7 +549,7 @@ impl Engine {
         Ok(started?.map_or(Started::Done, Started::Pending))
     }
 
-    /// As [`Engine::receive`], for a layer that keeps nothing but the request's short name.
+    /// Starts a receive like [`Engine::receive`], for a caller that keeps only the request's short name.
     #[inline]
     pub fn receive_labelled(&self, pattern: &Pattern, region: Region, label: Label) -> RequestId {
         let mut core = self.core.lock();
@@ -560,18 +559,18 @@ impl Engine {
         let request = core.state.requests.get_mut(id).expect("just inserted");
         request.label = Some(label);
         if small && matches!(request.phase, Phase::Posted { .. }) {
-            return id; // Nothing has changed for anybody else.
+            return id; // No other thread is affected.
         }
         self.leave(core);
         id
     }
 
-    /// The labelled request of this name, unless it has been taken or released.
+    /// Returns the labelled request of this name, unless it has been taken or released.
     pub fn find(&self, short: Short) -> Option<(RequestId, Label)> {
         self.core.lock().state.requests.find(short).and_then(|(id, r)| Some((id, r.label?)))
     }
 
-    /// The label of a request that is not done.
+    /// Returns the label of an incomplete request.
     pub fn open_label(&self, short: Short) -> Option<Label> {
         self.core
             .lock()
@@ -582,18 +581,18 @@ impl Engine {
             .and_then(|(_, r)| r.label)
     }
 
-    /// True if a labelled request of this context has not been taken.
+    /// Returns whether a labelled request of this context has not been taken.
     pub fn has_labelled(&self, context: u64) -> bool {
         self.core.lock().state.requests.has_labelled(context)
     }
 
-    /// Waits until all of `n` labelled requests are done, and takes their ends: `name(i)` is the name of the i-th
-    /// (`None`: nothing to wait for), and `done(i, note, is_send, end)`, with the note of its label, is called for each
-    /// in turn, under the lock.
+    /// Waits until `n` labelled requests are complete, and takes their completions. `name(i)` is the name of the i-th
+    /// request, or `None` for none. `done(i, note, is_send, completion)`, with the note of its label, is called for
+    /// each in turn, under the lock.
     ///
     /// # Errors
-    /// [`NotAwaited::Unknown`], before anything is waited for; [`NotAwaited::Interrupted`], with the requests from the
-    /// first one on whose end was not taken still under way.
+    /// [`NotAwaited::Unknown`], before any wait. [`NotAwaited::Interrupted`]: the requests whose completion was not
+    /// taken are still pending.
     #[inline]
     pub fn wait_each(
         &self,
@@ -609,13 +608,13 @@ impl Engine {
             return Err(NotAwaited::Unknown(unknown));
         }
         let mut next = 0;
-        let mut take = |state: &mut State| {
+        let mut take = |state: &mut ProtocolState| {
             while next < n {
                 if let Some(short) = name(next) {
                     match state.requests.take(short) {
                         Taken::Done { note, is_send, end } => done(next, note, is_send, end),
                         Taken::Pending => return false,
-                        Taken::Unknown => {} // The same name came before.
+                        Taken::Unknown => {} // The same name occurred earlier.
                     }
                 }
                 next += 1;
@@ -630,8 +629,8 @@ impl Engine {
         waited.map_err(|Interrupted| NotAwaited::Interrupted)
     }
 
-    /// Takes the end of a labelled request if it is done, with its label's note and whether it is a send; makes
-    /// progress once if not.
+    /// Takes the completion of a labelled request if it is complete, with its label's note and whether it is a send.
+    /// Makes progress once otherwise.
     ///
     /// # Errors
     /// [`Unknown`].
@@ -650,7 +649,7 @@ impl Engine {
         }
     }
 
-    /// Receives into the region and waits for it.
+    /// Receives into the region and waits for completion.
     pub fn receive_blocking(&self, pattern: &Pattern, region: Region, observer: &dyn Observer) -> Completion {
         let mut core = self.core.lock();
         let core_ref = &mut *core;
@@ -659,10 +658,10 @@ impl Engine {
         match core_ref.state.receive_blocking(&mut core_ref.devices, pattern, region) {
             Begun::Done(completion) => end = completion,
             Begun::Direct => {
-                // Often the message is there, or about to come.
-                // While it waits for a large one, others have to be told that somebody is looking.
-                let looks = if self.oversubscribed || core.state.interest > 0 { 1 } else { FIRST_LOOKS };
-                if !((0..looks).any(|_| self.progress(&mut core)) && core.state.direct_done()) {
+                // Often the message is there, or about to arrive. While large messages are pending, the general wait
+                // comes sooner: it announces that a thread polls.
+                let polls = if self.oversubscribed || core.state.interest > 0 { 1 } else { FIRST_POLLS };
+                if !((0..polls).any(|_| self.progress(&mut core)) && core.state.direct_done()) {
                     let waited;
                     (core, waited) = self.wait_with(core, &mut |state| state.direct_done(), observer);
                     if waited.is_err() {
@@ -681,7 +680,7 @@ impl Engine {
         end
     }
 
-    /// Sends and waits until the region may be used again.
+    /// Sends and waits until the region may be reused.
     ///
     /// # Errors
     /// As for [`Engine::send`].
@@ -712,7 +711,7 @@ impl Engine {
         started.and(failure.map_or(Ok(()), |failure| Err(*failure)))
     }
 
-    /// Asks for an operation to be cancelled; whether it was, its completion says.
+    /// Requests the cancellation of an operation. Its completion tells whether that succeeded.
     pub fn cancel(&self, id: RequestId) {
         let mut core = self.core.lock();
         let core_ref = &mut *core;
@@ -720,7 +719,7 @@ impl Engine {
         self.leave(core);
     }
 
-    /// How the request ended, if it has; makes progress if not. The request stays.
+    /// Returns the completion of the request, if it is complete; makes progress otherwise. The request is kept.
     pub fn test(&self, id: RequestId) -> Option<Completion> {
         let mut core = self.core.lock();
         let mut end = core.state.end_of(id);
@@ -732,29 +731,29 @@ impl Engine {
         end
     }
 
-    /// How the request ended, if it has, without trying to make progress. The request stays.
+    /// Returns the completion of the request, if it is complete, without making progress. The request is kept.
     pub fn peek(&self, id: RequestId) -> Option<Completion> {
         self.core.lock().state.end_of(id)
     }
 
-    /// Takes the end of a request that is done, and frees it.
+    /// Takes the completion of a complete request, and frees it.
     pub fn take(&self, id: RequestId) -> Option<Completion> {
         let mut core = self.core.lock();
         core.state.end_of(id)?;
         core.state.requests.remove(id)
     }
 
-    /// Nobody will ask about this request again: it is freed when it is done.
+    /// Releases a request: it is freed on completion.
     pub fn release(&self, id: RequestId) {
         let mut core = self.core.lock();
         if core.state.end_of(id).is_some() {
             core.state.requests.remove(id);
         } else if let Some(request) = core.state.requests.get_mut(id) {
-            request.owner = Owner::Nobody;
+            request.owner = Owner::Released;
         }
     }
 
-    /// Runs `then` when the request is done (now, if it is), without the lock, and frees the request.
+    /// Runs `then` when the request is complete (at once, if it is), without the lock, and frees the request.
     pub fn then(&self, id: RequestId, then: Continuation) {
         let mut core = self.core.lock();
         if core.state.end_of(id).is_some() {
@@ -771,8 +770,8 @@ impl Engine {
         self.leave(core);
     }
 
-    /// Leaves something to the next thread of the program that is in the library, which does it without the lock: for
-    /// what the helper and the alarm thread must not do ([`in_service`]).
+    /// Leaves a job to the next thread of the program that enters the library, which runs it without the lock: for work
+    /// that service threads must not do ([`in_service`]).
     pub fn leave_to_program(&self, job: ProgramJob) {
         let mut core = self.core.lock();
         core.state.for_program.push(job);
@@ -782,7 +781,7 @@ impl Engine {
         }
     }
 
-    /// Wakes threads of this process that sleep in [`Engine::block_on`], so that they look at their conditions again.
+    /// Wakes the threads of this process that sleep in [`Engine::block_on`], so that they reevaluate their conditions.
     pub fn notify(&self) {
         let core = self.core.lock();
         if core.sleepers > 0 {

@@ -1,87 +1,86 @@
 //! Packets of other layers: windows, files and control have kinds of their own, and handlers for them.
 //!
-//! A layer registers its handlers once, before its first packet can come
+//! A layer registers its handlers once, before its first packet can arrive
 //! ([`Engine::register`](crate::Engine::register)), and sends packets with
 //! [`Engine::send_packet`](crate::Engine::send_packet). Packets of one peer are handled in the order in which they were
 //! sent, messages among them.
 //!
 //! Contract of a handler:
-//! - it runs under the engine's lock, inside the poll of a device, on whatever thread is there, the helper's too: it is
-//!   short, does not block, does not call the engine and runs no code of the program;
-//! - it has the packet's data during the call only;
-//! - it does not touch the receiving side of a device. What it wants sent goes to [`Actions::send`], what must happen
-//!   without the lock to [`Actions::run_unlocked`]; the engine does both right after the poll. Without the lock,
-//!   several threads may do so at the same time: jobs of different polls run in no particular order;
-//! - data come from another process: it checks every number, and returns false for a packet that makes no sense. That
-//!   ends all communication with an error that names the kind.
+//! - it runs under the engine's lock, inside the poll of a device, on any thread, including the helper. It is short,
+//!   does not block, does not call the engine, and runs no code of the program;
+//! - the packet's data are valid only during the call;
+//! - it does not touch the receiving side of a device. Packets to send go to [`Actions::send`], unlocked work to
+//!   [`Actions::run_unlocked`]. The engine does both right after the poll. Several threads may do unlocked work at the
+//!   same time: jobs of different polls run in no particular order;
+//! - data are untrusted, since another process sent them. The handler checks every number, and returns false for an
+//!   invalid packet. That ends all communication with an error that names the kind.
 //!
-//! A layer whose operations wait for packets ends them itself when a peer dies: it registers a [`DeathHook`]
+//! A layer whose operations wait for packets fails them itself when a peer dies. It registers a [`DeathHook`]
 //! ([`Engine::on_death`](crate::Engine::on_death)), to which the contract of handlers applies.
 //!
-//! The kinds of messages are not in the table: they are matched directly ([`crate::state`]), since most traffic is
-//! theirs.
+//! Kinds of messages are not in the table: they are matched directly ([`crate::state`]), since they dominate the
+//! traffic.
 
 use crate::Engine;
 use crate::request::Failure;
-use crate::state::{Deferred, Job};
+use crate::state::{Deferred, UnlockedJob};
 use limosa_device::{Meta, Peer, Urgency};
 use smallvec::SmallVec;
 
-/// Kinds from here on are looked up in the table; those below are messages.
+/// First kind that is looked up in the table; lower kinds are messages.
 pub(crate) const FIRST_KIND: u8 = 32;
-/// Kinds of a chapter.
+/// Kinds per chapter.
 const KINDS: u8 = 32;
 
-/// A layer that has packets of its own.
+/// A layer with packet kinds of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chapter {
     /// One-sided communication.
     Windows,
     /// Files.
     Files,
-    /// Jobs that join or leave, and what is to be known of them.
+    /// Jobs that join or leave, and their data.
     Control,
 }
 
 impl Chapter {
-    /// The kind of this chapter's packets that its handler number `index` is for.
+    /// Returns the kind of this chapter's packets for its handler number `index`.
     ///
     /// # Panics
-    /// A chapter has 32 kinds.
+    /// If the index exceeds the 32 kinds of a chapter.
     pub const fn kind(self, index: u8) -> u8 {
         assert!(index < KINDS, "a chapter has 32 kinds");
         FIRST_KIND + self as u8 * KINDS + index
     }
 }
 
-/// Handles a packet from a peer; false if it makes no sense.
+/// Handles a packet from a peer. Returns false if the packet is invalid.
 pub type Handler = Box<dyn FnMut(&mut Actions<'_>, Peer, &Meta, &[u8]) -> bool + Send>;
 
-/// Is told that a peer has died, and in which words operations that need it are to fail; once for each peer, after all
-/// its packets.
+/// Called once for each dead peer, after all its packets, with the failure for operations that need that peer.
 pub type DeathHook = Box<dyn FnMut(&mut Actions<'_>, Peer, &Failure) + Send>;
 
-/// What a handler may ask for.
+/// Requests of a handler to the engine.
 pub struct Actions<'a> {
     pub(crate) deferred: &'a mut Vec<Deferred>,
-    pub(crate) jobs: &'a mut Vec<Job>,
+    pub(crate) jobs: &'a mut Vec<UnlockedJob>,
     pub(crate) completed: &'a mut bool,
 }
 
 impl Actions<'_> {
-    /// Has a packet sent to `to` after the poll, behind what waits for that peer.
+    /// Sends a packet to `to` after the poll, behind the backlog of that peer.
     pub fn send(&mut self, to: Peer, meta: Meta, data: &[u8], urgency: Urgency) {
         self.deferred.push(Deferred::Packet { to, meta, data: SmallVec::from_slice(data), urgency });
     }
 
-    /// What threads of this process wait for may be the case now: those that sleep look again.
+    /// Wakes the sleeping threads of this process, whose conditions may hold now.
     pub fn notify(&mut self) {
         *self.completed = true;
     }
 
-    /// Has this done without the lock, by the thread that polls.
+    /// Runs a job without the lock, on the polling thread.
     pub fn run_unlocked(&mut self, job: Box<dyn FnOnce(&Engine) + Send>) {
-        self.jobs.push(Job::Layer(job));
+        self.jobs.push(UnlockedJob::Layer(job));
     }
 }
 

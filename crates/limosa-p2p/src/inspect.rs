@@ -1,16 +1,16 @@
-//! What packets are, for people who look at message files. Pure; trusts no number.
+//! Descriptions of packets, for readers of message files. Pure; packets are untrusted input.
 
 use crate::wire;
 use limosa_device::Meta;
 
-/// What a packet says of the message that it is, or is a part of.
+/// Description of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// What it is, in a few words.
+    /// The kind, in a few words.
     pub kind: &'static str,
-    /// Which communicator it belongs to, source and tag; for packets that begin a message.
+    /// Context, source and tag, for packets that begin a message.
     pub envelope: Option<(u64, i32, i32)>,
-    /// Length of the whole message, or of the part.
+    /// Length in bytes of the whole message, or of the segment.
     pub bytes: u64,
 }
 

@@ -1,7 +1,7 @@
-//! Messages between processes: matching, eager and offered transfers, requests, progress and waiting.
+//! Messages between processes: matching, eager and rendezvous protocols, requests, progress and waiting.
 //!
-//! Knows devices, peers, contexts and tags. Does not know communicators, datatypes or collectives: the layer above
-//! describes memory as a [`memory::Region`] and gives each communicator a context id.
+//! This crate knows devices, peers, contexts and tags. It does not know communicators, datatypes or collectives: the
+//! layer above describes memory as a [`memory::Region`] and gives each communicator a context id.
 
 mod arriving;
 mod choice;
@@ -17,7 +17,7 @@ mod transfer;
 mod wire;
 
 pub use engine::{
-    Attendant, Awaited, Engine, Holdings, Links, Listener, Matched, NotAwaited, Observer, Options, PanicHook, Started,
+    Attendant, Engine, FastWait, Holdings, Links, Listener, Matched, NotAwaited, Observer, Options, PanicHook, Started,
     Traffic, Unobserved, Unreceived, View, Wait, Words, in_service,
 };
 pub use handlers::{Actions, Chapter, DeathHook, Handler};

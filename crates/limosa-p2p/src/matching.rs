@@ -1,18 +1,17 @@
 //! Matching of messages with receives (MPI-5, sections 3.5 and 3.8). Pure: no I/O, no clock, no locks.
 //!
-//! Two stores, each with the same structure: posted receives (their patterns may hold wildcards) and unexpected
-//! messages (which receives and probes with wildcards look for).
+//! Two queues with the same structure: posted receives (whose patterns may have wildcards) and unexpected messages
+//! (which receives and probes with wildcards search).
 //!
 //! Contract:
-//! - a message goes to the oldest posted receive that matches it; a receive takes the oldest unexpected message that
-//!   matches it;
-//! - cost does not grow with the number of posted receives or unexpected messages: every store is hashed by what is
-//!   asked of it.
+//! - a message matches the oldest posted receive that accepts it; a receive matches the oldest unexpected message that
+//!   it accepts;
+//! - the cost does not grow with the number of posted receives or unexpected messages: both queues are hashed.
 //!
-//! How: entries live in a slab and are threaded on doubly linked lists found through a hash map. A posted receive is on
-//! the one list of its pattern; an arriving message looks at the (up to four) lists whose patterns match it and takes
-//! the oldest head. An unexpected message is on the list of its exact envelope, and, from the first time that a
-//! wildcard of that form is asked for, on the list for that form too.
+//! Implementation: entries live in a slab and are threaded on doubly linked lists found through a hash map. A posted
+//! receive is on the one list of its pattern. An arriving message checks the (up to four) lists whose patterns match
+//! it, and takes the oldest head. An unexpected message is on the list of its exact envelope. Once a form of wildcard
+//! has been searched, it is also on the list for that form.
 
 use rustc_hash::FxHashMap;
 
@@ -21,7 +20,7 @@ pub type Source = i32;
 /// Message tag.
 pub type Tag = i32;
 
-/// What a receive or probe asks for; `None` is the wildcard.
+/// Pattern of a receive or probe; `None` is the wildcard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
     /// Context id of the communicator.
@@ -32,7 +31,7 @@ pub struct Pattern {
     pub tag: Option<Tag>,
 }
 
-/// Where a message comes from.
+/// Envelope of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
     /// Context id of the communicator.
@@ -44,7 +43,7 @@ pub struct Envelope {
 }
 
 impl Pattern {
-    /// True if a message with this envelope satisfies the pattern.
+    /// Returns whether a message with this envelope matches the pattern.
     pub fn matches(&self, envelope: &Envelope) -> bool {
         self.context == envelope.context
             && self.source.is_none_or(|s| s == envelope.source)
@@ -56,7 +55,7 @@ impl Pattern {
     }
 }
 
-/// The pattern of the given form (bit 0: any source, bit 1: any tag) that an envelope satisfies.
+/// Returns the pattern of the given form (bit 0: any source, bit 1: any tag) that an envelope matches.
 fn generalise(envelope: &Envelope, form: usize) -> Pattern {
     Pattern {
         context: envelope.context,
@@ -65,46 +64,46 @@ fn generalise(envelope: &Envelope, form: usize) -> Pattern {
     }
 }
 
-/// Entries that [`Matcher::some_unexpected`] looks at.
-const SHORT_LOOK: usize = 256;
+/// Entries that [`Matcher::some_unexpected`] inspects.
+const MAX_INSPECTED: usize = 256;
 
 const FORMS: usize = 4;
 const NONE: u32 = u32::MAX;
 
 type Key = (u64, u64);
 
-/// Patterns as hash keys. User ranks and tags are non-negative, so the wildcards' -1 is free.
+/// Returns the hash key of a pattern. User ranks and tags are non-negative, so -1 encodes a wildcard.
 fn key(pattern: &Pattern) -> Key {
     let source = pattern.source.unwrap_or(-1) as u32;
     let tag = pattern.tag.unwrap_or(-1) as u32;
     (pattern.context, u64::from(source) << 32 | u64::from(tag))
 }
 
-/// The pattern of a hash key.
+/// Returns the pattern of a hash key.
 fn pattern_of((context, word): Key) -> Pattern {
     let rank_or_any = |half: u32| if half == u32::MAX { None } else { Some(half as i32) };
     Pattern { context, source: rank_or_any((word >> 32) as u32), tag: rank_or_any(word as u32) }
 }
 
-/// A list of entries that are asked for by the same key.
+/// A list of entries with the same key.
 struct List {
     key: Key,
     head: u32,
     tail: u32,
 }
 
-/// All lists of a store. A list stays when it becomes empty, since the next entry is likely to have the same key; when
-/// there are many, the empty ones are swept away.
+/// All lists of a queue. Empty lists are kept, since the next entry probably has the same key; when there are many,
+/// they are swept.
 struct Lists {
     all: Vec<List>,
     free: Vec<u32>,
     by_key: FxHashMap<Key, u32>,
-    /// For each form the list that was last found: most often it is asked for again.
+    /// For each form the list that was last found: usually the next one too.
     last: [u32; FORMS],
     sweep_at: usize,
 }
 
-/// Lists that are kept whether or not they are empty.
+/// Number of lists that are kept even if empty.
 const KEPT_LISTS: usize = 64;
 
 impl Lists {
@@ -155,7 +154,7 @@ impl Lists {
         index
     }
 
-    /// Gives empty lists free; the next sweep comes when there are twice as many as are in use now.
+    /// Frees the empty lists. The next sweep comes at twice the number of lists now in use.
     fn sweep(&mut self) {
         let (all, free) = (&self.all, &mut self.free);
         self.by_key.retain(|_, &mut index| {
@@ -170,7 +169,7 @@ impl Lists {
     }
 }
 
-/// A node's place on one list; `list` is [`NONE`] if it is on none.
+/// Position of a node on one list; `list` is [`NONE`] if it is on none.
 #[derive(Clone, Copy)]
 struct Links {
     list: u32,
@@ -188,7 +187,7 @@ struct Node<T, const N: usize> {
     generation: u32,
 }
 
-/// Names an entry of a store; stale names are recognised.
+/// Name of a queue entry; stale names are detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryId {
     index: u32,
@@ -225,7 +224,7 @@ impl<T, const N: usize> Store<T, N> {
         u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 messages wait at once")
     }
 
-    /// Appends node `index` to the list of `key`, which has this form, using its links number `place`.
+    /// Appends node `index` to the list of `key`, of this form, through its links number `place`.
     #[inline]
     fn link(&mut self, index: u32, place: usize, form: usize, key: Key) {
         let number = self.lists.find_or_make(form, key);
@@ -283,15 +282,15 @@ impl<T, const N: usize> Store<T, N> {
     }
 }
 
-/// Posted receives (`P`) and unexpected messages (`U`).
+/// Queues of posted receives (`P`) and unexpected messages (`U`).
 pub struct Matcher<P, U> {
     posted: Store<P, 1>,
-    /// How many posted receives have each form.
+    /// Number of posted receives of each form.
     posted_forms: [usize; FORMS],
-    /// Bit `f`: there are posted receives of form `f`.
+    /// Bit `f` is set if there are posted receives of form `f`.
     forms_in_use: u32,
     unexpected: Store<(Envelope, U), FORMS>,
-    /// Forms for which unexpected messages are threaded; the exact one always is.
+    /// Forms for which unexpected messages are threaded; the exact form always is.
     threaded: [bool; FORMS],
 }
 
@@ -308,7 +307,7 @@ impl<P, U> Default for Matcher<P, U> {
 }
 
 impl<P, U> Matcher<P, U> {
-    /// Posts a receive. The caller has made sure with [`Matcher::take`] that no unexpected message matches it.
+    /// Posts a receive. The caller has checked with [`Matcher::take`] that no unexpected message matches it.
     #[inline]
     pub fn post(&mut self, pattern: &Pattern, receive: P) -> EntryId {
         let index = self.posted.insert(receive);
@@ -319,7 +318,7 @@ impl<P, U> Matcher<P, U> {
         self.posted.id(index, form)
     }
 
-    /// A message has arrived: takes the receive that it belongs to.
+    /// Takes the posted receive that matches an arriving message.
     #[inline]
     pub fn arrive(&mut self, envelope: &Envelope) -> Option<P> {
         let forms = self.forms_in_use;
@@ -336,7 +335,7 @@ impl<P, U> Matcher<P, U> {
         Some(self.posted.remove(index))
     }
 
-    /// The oldest of the posted receives, of several forms, that a message may belong to.
+    /// Returns the oldest of the posted receives, of several forms, that match a message.
     #[inline(never)]
     fn oldest(&mut self, envelope: &Envelope) -> Option<(u32, usize)> {
         let forms = (0..FORMS).filter(|form| self.forms_in_use & 1 << form != 0);
@@ -349,7 +348,7 @@ impl<P, U> Matcher<P, U> {
         heads.min().map(|(_, index, form)| (index, form))
     }
 
-    /// One posted receive of this form less.
+    /// Decrements the number of posted receives of this form.
     #[inline]
     fn forget_form(&mut self, form: usize) {
         self.posted_forms[form] -= 1;
@@ -358,14 +357,14 @@ impl<P, U> Matcher<P, U> {
         }
     }
 
-    /// Withdraws a posted receive; `None` if it has been matched already.
+    /// Removes a posted receive. Returns `None` if it has been matched already.
     pub fn withdraw(&mut self, id: EntryId) -> Option<P> {
         let index = self.posted.find(id)?;
         self.forget_form(usize::from(id.form));
         Some(self.posted.remove(index))
     }
 
-    /// Makes room for one more unexpected message; false if there is no memory for it.
+    /// Makes room for one more unexpected message. Returns false if there is no memory.
     pub fn make_room(&mut self) -> bool {
         let store = &mut self.unexpected;
         let (nodes, lists) = (usize::from(store.free.is_empty()), FORMS.saturating_sub(store.lists.free.len()));
@@ -374,7 +373,7 @@ impl<P, U> Matcher<P, U> {
             && store.lists.by_key.try_reserve(FORMS).is_ok()
     }
 
-    /// All posted receives with their patterns: for slow paths.
+    /// Returns all posted receives with their patterns: for slow paths.
     pub fn posted(&self) -> Vec<(EntryId, Pattern)> {
         let lists = &self.posted.lists.all;
         let is_used = |(_, node): &(usize, &Node<P, 1>)| node.value.is_some();
@@ -385,7 +384,7 @@ impl<P, U> Matcher<P, U> {
         self.posted.nodes.iter().enumerate().filter(is_used).map(describe).collect()
     }
 
-    /// Stores a message that no receive was posted for.
+    /// Stores an unexpected message.
     pub fn store(&mut self, envelope: &Envelope, message: U) {
         let index = self.unexpected.insert((*envelope, message));
         for form in 0..FORMS {
@@ -407,7 +406,7 @@ impl<P, U> Matcher<P, U> {
         self.unexpected.head(form, key(pattern))
     }
 
-    /// Threads all unexpected messages for a form of wildcard that is asked for the first time.
+    /// Threads all unexpected messages for a form of wildcard that is searched for the first time.
     #[cold]
     fn thread(&mut self, form: usize) {
         self.threaded[form] = true;
@@ -423,7 +422,7 @@ impl<P, U> Matcher<P, U> {
         }
     }
 
-    /// The oldest unexpected message that the pattern matches (a probe).
+    /// Returns the oldest unexpected message that the pattern matches (a probe).
     pub fn probe(&mut self, pattern: &Pattern) -> Option<(&Envelope, &U)> {
         let index = self.lookup(pattern)?;
         let (envelope, message) =
@@ -438,7 +437,7 @@ impl<P, U> Matcher<P, U> {
         Some(self.unexpected.remove(index))
     }
 
-    /// Takes the oldest unexpected message with this envelope for which `wanted` holds: for withdrawing a particular
+    /// Takes the oldest unexpected message with this envelope for which `wanted` holds: for the recall of a particular
     /// send.
     pub fn take_where(&mut self, envelope: &Envelope, wanted: impl Fn(&U) -> bool) -> Option<U> {
         let mut index = self.unexpected.head(0, key(&generalise(envelope, 0)))?;
@@ -452,26 +451,26 @@ impl<P, U> Matcher<P, U> {
         None
     }
 
-    /// The unexpected messages, oldest first.
+    /// Returns the unexpected messages, oldest first.
     pub fn unexpected(&self) -> impl Iterator<Item = (&Envelope, &U)> {
         let mut held: Vec<_> = self.unexpected.nodes.iter().filter(|node| node.value.is_some()).collect();
         held.sort_unstable_by_key(|node| node.order);
         held.into_iter().filter_map(|node| node.value.as_ref()).map(|(envelope, message)| (envelope, message))
     }
 
-    /// Some unexpected messages, found in a short time.
+    /// Returns some unexpected messages, in bounded time.
     pub fn some_unexpected(&self) -> impl Iterator<Item = (&Envelope, &U)> {
-        let looked_at = if self.unexpected.len == 0 { 0 } else { self.unexpected.nodes.len().min(SHORT_LOOK) };
+        let looked_at = if self.unexpected.len == 0 { 0 } else { self.unexpected.nodes.len().min(MAX_INSPECTED) };
         let held = self.unexpected.nodes[..looked_at].iter().filter_map(|node| node.value.as_ref());
         held.map(|(envelope, message)| (envelope, message))
     }
 
-    /// Number of unexpected messages.
+    /// Returns the number of unexpected messages.
     pub fn unexpected_len(&self) -> usize {
         self.unexpected.len
     }
 
-    /// Number of posted receives.
+    /// Returns the number of posted receives.
     pub fn posted_len(&self) -> usize {
         self.posted.len
     }
@@ -482,7 +481,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The obvious implementation: two lists, searched from the front.
+    /// Reference implementation: two lists, searched from the front.
     #[derive(Default)]
     struct Oracle {
         posted: Vec<(Pattern, u32)>,

@@ -1,7 +1,7 @@
-//! The memory of a message, as the protocols see it.
+//! Message memory, as the protocols see it.
 //!
-//! A [`Region`] is a *stream* of bytes somewhere in this process: either one contiguous block or `count` elements of a
-//! [`Layout`]. The protocols move the stream without knowing what a datatype is: they copy parts of it in and out
+//! A [`Region`] is a *stream* of bytes in this process: either one contiguous block or `count` elements of a
+//! [`Layout`]. The protocols move the stream without knowledge of datatypes: they copy ranges of it in and out
 //! ([`Region::read`], [`Region::write`]) or walk its contiguous pieces ([`Region::pieces`]) to build scatter lists.
 //!
 //! Invariants:
@@ -12,11 +12,11 @@ use limosa_base::copy::copy;
 use std::any::Any;
 use std::sync::Arc;
 
-/// How the data bytes of `count` equal elements lie around a base address.
+/// Layout of the data bytes of `count` equal elements around a base address.
 ///
 /// Implemented by committed datatypes. All offsets are bytes of the packed stream.
 pub trait Layout: Any + Send + Sync {
-    /// Data bytes of one element (the MPI type size).
+    /// Returns the data bytes of one element (the MPI type size).
     fn size(&self) -> usize;
 
     /// Copies the stream bytes `[offset, offset + dst.len())` of `count` elements at `base` into `dst`.
@@ -42,11 +42,11 @@ pub trait Layout: Any + Send + Sync {
         visit: &mut dyn FnMut(*mut u8, usize) -> bool,
     );
 
-    /// Mean length of a contiguous piece in bytes, for choosing between scatter lists and packing.
+    /// Returns the mean length of a contiguous piece in bytes, for choosing between scatter lists and packing.
     fn mean_piece(&self) -> usize;
 }
 
-/// The memory of one message.
+/// Memory of one message.
 #[derive(Clone)]
 pub struct Region {
     base: *mut u8,
@@ -55,14 +55,14 @@ pub struct Region {
     layout: Option<Arc<dyn Layout>>,
 }
 
-// SAFETY: a region is an address and a description. Whoever builds one promises (see `contiguous`, `typed`) that the
-// memory stays valid for the whole operation, whichever thread carries it out.
+// SAFETY: a region is an address and a description. Its creator guarantees (see `contiguous`, `typed`) that the memory
+// stays valid for the whole operation, on any thread.
 unsafe impl Send for Region {}
 // SAFETY: as above; a shared region offers no mutation of its own fields.
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// `bytes` contiguous bytes at `base`.
+    /// Creates a region of `bytes` contiguous bytes at `base`.
     ///
     /// # Safety
     /// The memory must stay valid for the operation's duration: readable for a send, writable and otherwise untouched
@@ -72,7 +72,7 @@ impl Region {
         Region { base, count: 1, bytes, layout: None }
     }
 
-    /// `count` elements of `layout` at `base`.
+    /// Creates a region of `count` elements of `layout` at `base`.
     ///
     /// # Safety
     /// As for [`Region::contiguous`], for all bytes that the layout covers.
@@ -80,26 +80,26 @@ impl Region {
         Region { base, count, bytes: count * layout.size(), layout: Some(layout) }
     }
 
-    /// No bytes at all.
+    /// Creates the empty region.
     pub fn empty() -> Region {
         Region { base: std::ptr::null_mut(), count: 0, bytes: 0, layout: None }
     }
 
-    /// The stream bytes `[offset, offset + len)` as a region of their own.
+    /// Returns the stream bytes `[offset, offset + len)` as a region of their own.
     pub fn part(&self, offset: usize, len: usize) -> Region {
         assert!(offset + len <= self.bytes, "a part beyond the end of a message");
         match &self.layout {
             _ if len == 0 => Region::empty(),
-            // Whoever built the whole promised the memory of its parts.
+            // The creator of the whole region has guaranteed the memory of its parts.
             None => Region { base: self.base.wrapping_add(offset), count: 1, bytes: len, layout: None },
             Some(_) => {
-                let part: Arc<dyn Layout> = Arc::new(Part { whole: self.clone(), offset, len });
+                let part: Arc<dyn Layout> = Arc::new(RegionPart { whole: self.clone(), offset, len });
                 Region { base: self.base, count: 1, bytes: len, layout: Some(part) }
             }
         }
     }
 
-    /// Makes it the empty region.
+    /// Replaces the region by the empty one.
     #[inline]
     pub fn clear(&mut self) {
         self.bytes = 0;
@@ -108,39 +108,39 @@ impl Region {
         }
     }
 
-    /// Length of the stream in bytes.
+    /// Returns the length of the stream in bytes.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.bytes
     }
 
-    /// True if the stream has no bytes.
+    /// Returns whether the stream has no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// The layout, unless the stream is one contiguous block.
+    /// Returns the layout, unless the stream is one contiguous block.
     pub fn layout(&self) -> Option<&dyn Layout> {
         self.layout.as_deref()
     }
 
-    /// The base address, if the stream is one contiguous block.
+    /// Returns the base address, if the stream is one contiguous block.
     pub fn as_contiguous(&self) -> Option<*mut u8> {
         if self.layout.is_none() { Some(self.base) } else { None }
     }
 
-    /// The stream itself, if it is one contiguous block.
+    /// Returns the bytes, if the stream is one contiguous block.
     #[inline]
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match (&self.layout, self.bytes) {
             (Some(_), _) => None,
             (None, 0) => Some(&[]),
-            // SAFETY: the builder of the region promised readable memory.
+            // SAFETY: the creator of the region guarantees readable memory.
             (None, bytes) => Some(unsafe { std::slice::from_raw_parts(self.base, bytes) }),
         }
     }
 
-    /// Mean length of a contiguous piece in bytes.
+    /// Returns the mean length of a contiguous piece in bytes.
     pub fn mean_piece(&self) -> usize {
         match &self.layout {
             None => self.bytes,
@@ -156,7 +156,7 @@ impl Region {
             return;
         }
         match &self.layout {
-            // SAFETY: in range by the assertion; the builder of the region promised readable memory.
+            // SAFETY: in range by the assertion; the creator of the region guarantees readable memory.
             None => unsafe { copy(self.base.add(offset), dst.as_mut_ptr(), dst.len()) },
             // SAFETY: as above.
             Some(layout) => unsafe { layout.pack(self.base, self.count, offset, dst) },
@@ -171,7 +171,7 @@ impl Region {
             return;
         }
         match &self.layout {
-            // SAFETY: in range by the assertion; the builder of the region promised writable memory.
+            // SAFETY: in range by the assertion; the creator of the region guarantees writable memory.
             None => unsafe { copy(src.as_ptr(), self.base.add(offset), src.len()) },
             // SAFETY: as above.
             Some(layout) => unsafe { layout.unpack(self.base, self.count, offset, src) },
@@ -193,14 +193,14 @@ impl Region {
     }
 }
 
-/// A part of the stream of a region, as one element.
-struct Part {
+/// A range of a region's stream, as one element.
+struct RegionPart {
     whole: Region,
     offset: usize,
     len: usize,
 }
 
-impl Layout for Part {
+impl Layout for RegionPart {
     fn size(&self) -> usize {
         self.len
     }

@@ -1,32 +1,32 @@
-//! Requests: what is under way, and how it ended.
+//! Requests: pending operations and their completions.
 //!
-//! | phase | what is awaited | next |
+//! | phase | waits for | next |
 //! |---|---|---|
 //! | `Posted` | a matching message | `Pulling`, `Arriving`, `Streaming`, `Filling` or done; done (cancelled) |
 //! | `Pulling` | the thread that copies from the sender's memory, without the lock | done; `Streaming` if refused |
-//! | `Arriving` | the next parts of the message | done |
+//! | `Arriving` | the next segments of the message | done |
 //! | `Streaming` | the rest of the bytes from the sender | done |
-//! | `Filling` | the device, which has all bytes written to their place | done |
+//! | `Filling` | the device, which writes all bytes to the receive buffer | done |
 //! | `Queued` | room on the lane for an eager message | done, or `Unmatched` for a synchronous one |
-//! | `Unmatched` | the receiver's word that the message was matched | done; done (cancelled) |
-//! | `Offered` | the receiver's word: fetched, or stream or write it | done, `Feeding`, `Pushing`; done (cancelled) |
-//! | `Feeding` | room for the next part, unless a device sends all; then that no device reads the message any more | done |
+//! | `Unmatched` | the receiver's answer that the message was matched | done; done (cancelled) |
+//! | `Offered` | the receiver's answer: fetched, or a request to stream or write it | done, `Feeding`, `Pushing`; done (cancelled) |
+//! | `Feeding` | room for the next segment; at the end, the device's release of the message | done |
 //! | `Pushing` | the thread that writes to the receiver's memory, without the lock | done; `Feeding` if refused |
 //! | `Local` | a matching receive in this process | done; done (cancelled) |
-//! | `Done` | the owner's look | free |
+//! | `Done` | the owner, which takes the completion | free |
 //!
-//! If the peer that is needed dies, every phase but `Done` and `Local` ends with a failure (`state::death`).
+//! If a needed peer dies, every phase but `Done` and `Local` ends with a failure (`state::death`).
 //!
-//! All fields are touched under the engine's lock only, except that `Pulling` and `Pushing` leave the region to the
-//! thread that copies.
+//! All fields are accessed under the engine's lock only. Exception: in `Pulling` and `Pushing` the copying thread
+//! accesses the region without it.
 
-use crate::choice::Way;
+use crate::choice::TransferPath;
 use crate::matching::{EntryId, Envelope};
 use crate::memory::Region;
 use limosa_device::{DeviceError, Peer};
 use std::fmt;
 
-/// Names a request; a stale name is recognised.
+/// Name of a request; a stale name is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestId {
     index: u32,
@@ -34,69 +34,68 @@ pub struct RequestId {
 }
 
 impl RequestId {
-    /// As one word, for packets.
+    /// Encodes the name as one word, for packets.
     pub fn to_wire(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.index)
     }
 
-    /// The name in few bits.
+    /// Returns the short form of the name.
     pub fn short(self) -> Short {
         Short { index: self.index, generation: self.generation % Short::GENERATIONS }
     }
 
-    /// From a packet's word.
+    /// Decodes the name from a packet's word.
     pub fn from_wire(word: u64) -> RequestId {
         RequestId { index: word as u32, generation: (word >> 32) as u32 }
     }
 }
 
-/// A request's name in few bits. A stale one is recognised until [`Short::DISTANCE`] further requests have been
-/// started.
+/// Short name of a request. A stale one is detected until [`Short::DISTANCE`] further requests have been started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Short {
-    /// Slot.
+    /// Slot of the request.
     pub index: u32,
-    /// Which use of the slot.
+    /// Generation of the slot, modulo [`Short::GENERATIONS`].
     pub generation: u32,
 }
 
 impl Short {
-    /// Generations that are told apart.
+    /// Number of distinguishable generations.
     pub const GENERATIONS: u32 = 1 << 11;
-    /// Requests that can be started before a name may come again: once the first slots have been freed, more than
-    /// [`RESTING`] are used between two uses of the same one.
+    /// Number of requests that can be started before a name may recur. Once the first slots have been freed, more than
+    /// [`RESTING`] requests are started between two uses of the same slot.
     pub const DISTANCE: u32 = 1 << 16;
-    /// Slots up to which receives are started on the fast path ([`crate::Engine::try_start_receive`]).
+    /// Number of slots up to which the fast path starts receives ([`crate::Engine::try_start_receive`]).
     pub const FAST: usize = 1 << 16;
 }
 
-/// Free slots that are kept back, so that a slot is not used again before this many others. More would make names last
-/// longer, and spread requests over more of the processor's cache.
+/// Number of free slots kept back, so that a slot is reused only after this many others. A larger number would make
+/// names last longer, but spread requests over more of the processor's cache.
 const RESTING: usize = 32;
 
 const _: () = assert!((Short::GENERATIONS - 1) * (RESTING as u32 + 1) >= Short::DISTANCE);
 
-/// There is no such request, or not any more.
+/// Error: the request does not exist, or no longer exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unknown;
 
-/// What the layer above wants to remember of a request that it does not keep itself. Requests with a label can be found
-/// by their short names.
+/// Data that the layer above stores with a request that it does not keep itself. Requests with a label can be found by
+/// their short names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
     /// Context id of the communicator.
     pub context: u64,
-    /// A word of the layer above.
+    /// Word of the layer above.
     pub note: usize,
-    /// The partner's rank, `None` for any.
+    /// Rank of the partner, `None` for any.
     pub peer: Option<i32>,
-    /// The tag, `None` for any.
+    /// Tag, `None` for any.
     pub tag: Option<i32>,
-    /// A send, or a receive.
+    /// Whether the operation is a send.
     pub is_send: bool,
 }
 
-/// What went wrong with an operation.
+/// Failure of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The message was longer than the receive buffer; the first `room` bytes were received.
@@ -106,23 +105,24 @@ pub enum Failure {
         /// Bytes of the receive buffer.
         room: u64,
     },
-    /// There is no memory left for messages; says for which.
+    /// There is no memory for the named purpose.
     NoMemory(String),
-    /// The device failed; says how.
+    /// A device has failed, for the given reason.
     Device(String),
-    /// The partner has died, or cannot be reached any more; says who and how that is known.
+    /// The partner has died or is unreachable; names the partner and the evidence.
     PeerDied(String),
-    /// Something outside the program keeps processes that live from exchanging messages; says who and what.
+    /// Something outside the program keeps living processes from exchanging messages; names the processes and the
+    /// cause.
     Severed(String),
-    /// The program wanted the call to end ([`crate::interrupt`]), and what it waited for was withdrawn.
+    /// The program interrupted the call ([`crate::interrupt`]), and its operation was withdrawn.
     Interrupted,
-    /// A collective call on this context was interrupted here: this process is out of step with the others.
+    /// A collective call on this context was interrupted: this process is out of step with the other members.
     OutOfStep,
-    /// The members of a group have called different collectives on this context; says who called what.
+    /// The members of the group have called different collectives on this context.
     Disagreement {
-        /// What sort of difference it is, as the layer above has numbered it.
+        /// Kind of the difference, a number of the layer above.
         class: i32,
-        /// Who called what.
+        /// Text that names the members and their calls.
         detail: String,
     },
 }
@@ -159,7 +159,7 @@ impl From<DeviceError> for Failure {
     }
 }
 
-/// How an operation ended.
+/// Completion of an operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Completion {
     /// Rank of the sender in the communicator (receives).
@@ -168,49 +168,49 @@ pub struct Completion {
     pub tag: i32,
     /// Bytes received.
     pub bytes: u64,
-    /// The operation was cancelled.
+    /// Whether the operation was cancelled.
     pub cancelled: bool,
-    /// What went wrong, if anything; boxed, since ends are handed about a lot and failures are rare.
+    /// The failure, if any. Boxed, since completions are moved often and failures are rare.
     pub failure: Option<Box<Failure>>,
 }
 
 impl Completion {
-    /// The end of an operation that failed.
+    /// Creates the completion of a failed operation.
     #[cold]
     pub(crate) fn failed(failure: Failure) -> Completion {
         Completion { failure: Some(Box::new(failure)), ..Completion::default() }
     }
 }
 
-/// What was received by a receive that has succeeded.
+/// Envelope and length of a successfully received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// Rank of the sender in the communicator.
     pub source: i32,
     /// Tag of the message.
     pub tag: i32,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub bytes: u64,
 }
 
-/// What is to happen when a request is done. Runs without the engine's lock.
+/// Function that runs at the completion of a request, without the engine's lock.
 pub type Continuation = Box<dyn FnOnce(&crate::Engine, Completion) + Send>;
 
-/// Who wants to know about the end of a request.
+/// Owner of a request's completion.
 pub(crate) enum Owner {
-    /// Somebody will look.
+    /// A caller, which will take it.
     Waiter,
-    /// Nobody; the slot is freed at the end.
-    Nobody,
-    /// This is run at the end, and the slot freed.
+    /// None: the slot is freed on completion.
+    Released,
+    /// This function, which is run on completion; the slot is freed.
     Continuation(Continuation),
 }
 
-/// A list of contiguous pieces as a peer reads it: address, length.
+/// List of contiguous pieces (address, length), in the form that a peer reads.
 pub(crate) type PieceList = Box<[(u64, u64)]>;
 
-/// See the table above, and for `packets` [`limosa_device::Device::is_away`]. Phases own nothing, so that changing one
-/// is a plain store.
+/// Phase of a request: see the table of the module, and for `packets` [`limosa_device::Device::is_away`]. Phases own
+/// nothing, so that a transition is a plain store.
 #[derive(Clone, Copy)]
 pub(crate) enum Phase {
     Posted { entry: EntryId },
@@ -229,21 +229,21 @@ pub(crate) enum Phase {
 
 pub(crate) struct Request {
     pub phase: Phase,
-    /// The message's memory, as long as the protocols need it.
+    /// Memory of the message, while the protocols need it.
     pub region: Region,
-    /// What an offer names, which the receiver reads from here.
+    /// Piece list of an offer, which the receiver reads from here.
     pub pieces: PieceList,
-    /// Which way an offered message comes, and since when.
-    pub coming: Option<(Way, u64)>,
+    /// Path of an arriving rendezvous message, and its start time in nanoseconds.
+    pub incoming: Option<(TransferPath, u64)>,
     pub owner: Owner,
     pub label: Option<Label>,
-    /// See [`Requests::turn`].
-    pub born: u64,
+    /// Value of [`Requests::epoch`] when the request began.
+    pub epoch: u64,
     pub completion: Completion,
 }
 
 impl Request {
-    /// This is a send that `peer` has not taken yet, so that a packet of that peer may end it.
+    /// Returns whether this is a send that `peer` has not received yet, so that a packet of that peer may complete it.
     pub fn is_send_to(&self, peer: Peer) -> bool {
         match self.phase {
             Phase::Unmatched { peer: to, .. } | Phase::Offered { peer: to, .. } | Phase::Feeding { peer: to, .. } => {
@@ -253,11 +253,11 @@ impl Request {
         }
     }
 
-    /// Nothing is awaited any more: lets go of the message's memory.
+    /// Completes the request, and releases the message's memory.
     #[inline]
     pub fn done(&mut self) {
         self.phase = Phase::Done;
-        self.coming = None;
+        self.incoming = None;
         self.region.clear();
         if !self.pieces.is_empty() {
             self.pieces = Box::new([]);
@@ -265,22 +265,22 @@ impl Request {
     }
 }
 
-/// What became of a request that was asked about.
+/// Result of [`Requests::take`].
 pub(crate) enum Taken {
-    /// There is none of this name.
+    /// No request has this name.
     Unknown,
-    /// It is not done.
+    /// The request is incomplete.
     Pending,
-    /// It was done, and is gone: its label's note, whether it was a send, and its end.
+    /// The request was complete and is freed: its label's note, whether it was a send, and its completion.
     Done { note: usize, is_send: bool, end: Completion },
 }
 
 struct Slot {
     generation: u32,
-    /// The slot is in use. A free slot's contents are meaningless; they stay in place because moving them costs more
-    /// than everything else here.
+    /// Whether the slot is in use. The contents of a free slot are meaningless; they stay in place because moving them
+    /// costs more than everything else here.
     used: bool,
-    /// The free slot behind this free one.
+    /// Next slot in the list of free slots.
     next: u32,
     request: Request,
 }
@@ -290,12 +290,12 @@ struct Slot {
 pub(crate) struct Requests {
     slots: Vec<Slot>,
     free: FreeSlots,
-    /// How often threads have fallen asleep for something new. Nobody who sleeps waits for a request of the present
-    /// turn: it began later.
-    pub turn: u64,
+    /// Number of times that a thread has fallen asleep for a new condition. No sleeping thread waits for a request of
+    /// the current epoch, which began later.
+    pub epoch: u64,
 }
 
-/// The free slots in the order in which they are used again: first freed, first used.
+/// Queue of the free slots: first freed, first reused.
 #[derive(Default)]
 struct FreeSlots {
     first: u32,
@@ -304,13 +304,13 @@ struct FreeSlots {
 }
 
 impl FreeSlots {
-    /// The slot that [`FreeSlots::pop`] would give; `None` while all are kept back.
+    /// Returns the slot that [`FreeSlots::pop`] would take; `None` while all are kept back.
     #[inline(always)]
     fn first(&self) -> Option<u32> {
         if self.len > RESTING { Some(self.first) } else { None }
     }
 
-    /// Takes the next slot into use.
+    /// Takes the next slot.
     #[inline(always)]
     fn pop<'s>(&mut self, slots: &'s mut [Slot]) -> Option<(u32, &'s mut Slot)> {
         let index = self.first()?;
@@ -333,7 +333,7 @@ impl FreeSlots {
 }
 
 impl Requests {
-    /// The name of the request that is inserted next.
+    /// Returns the name of the request that is inserted next.
     #[inline]
     pub fn next_id(&self) -> RequestId {
         match self.free.first() {
@@ -347,17 +347,17 @@ impl Requests {
         let Some((index, slot)) = self.free.pop(&mut self.slots) else { return self.grow(phase, region) };
         slot.request.phase = phase;
         slot.request.region = region;
-        slot.request.born = self.turn;
+        slot.request.epoch = self.epoch;
         RequestId { index, generation: slot.generation }
     }
 
-    /// True if the next request has a slot below [`Short::FAST`].
+    /// Returns whether the next request has a slot below [`Short::FAST`].
     #[inline(always)]
     pub fn is_small(&self) -> bool {
         self.slots.len() < Short::FAST
     }
 
-    /// A labelled request that has succeeded already.
+    /// Inserts a labelled request that has succeeded already.
     #[inline(always)]
     pub fn insert_done(&mut self, label: Label, received: Received) -> RequestId {
         let (index, slot) = match self.free.pop(&mut self.slots) {
@@ -367,7 +367,7 @@ impl Requests {
                 (index, &mut self.slots[index as usize])
             }
         };
-        // The rest of a free slot is as in a request that is done.
+        // The other fields of a free slot are those of a complete request.
         slot.request.label = Some(label);
         let Received { source, tag, bytes } = received;
         let end = &mut slot.request.completion;
@@ -375,7 +375,7 @@ impl Requests {
         RequestId { index, generation: slot.generation }
     }
 
-    /// True if the labelled request of this name is done, somebody will ask about it, and it has neither failed nor
+    /// Returns whether the labelled request of this name is complete, is owned by a caller, and has neither failed nor
     /// been cancelled.
     #[inline(always)]
     pub fn has_succeeded(&self, short: Short) -> bool {
@@ -386,8 +386,8 @@ impl Requests {
         })
     }
 
-    /// Frees a request that [`Requests::has_succeeded`]; gives what it has received, `None` for a send. Nothing happens
-    /// if it is gone.
+    /// Frees a request for which [`Requests::has_succeeded`]. Returns envelope and length of its message, `None` for a
+    /// send or if it is gone.
     #[inline(always)]
     pub fn take_succeeded(&mut self, short: Short) -> Option<Received> {
         let slot = self.slots.get_mut(short.index as usize)?;
@@ -409,10 +409,10 @@ impl Requests {
             phase,
             region,
             pieces: Box::new([]),
-            coming: None,
+            incoming: None,
             owner: Owner::Waiter,
             label: None,
-            born: self.turn,
+            epoch: self.epoch,
             completion: Completion::default(),
         };
         self.slots.push(Slot { generation: 1, used: true, next: 0, request });
@@ -437,7 +437,7 @@ impl Requests {
         self.slot(id).map(|slot| &mut slot.request)
     }
 
-    /// The labelled request of this name that somebody will ask about.
+    /// Returns the labelled request of this name, if a caller owns it.
     #[inline]
     pub fn find(&self, short: Short) -> Option<(RequestId, &Request)> {
         let slot = self.slots.get(short.index as usize)?;
@@ -447,7 +447,7 @@ impl Requests {
         asked_about.then_some((RequestId { index: short.index, generation: slot.generation }, &slot.request))
     }
 
-    /// Takes the end of the labelled request of this name.
+    /// Takes the completion of the labelled request of this name.
     #[inline]
     pub fn take(&mut self, short: Short) -> Taken {
         let Some((id, request)) = self.find(short) else { return Taken::Unknown };
@@ -460,7 +460,7 @@ impl Requests {
         }
     }
 
-    /// Frees a request; gives its end.
+    /// Frees a request. Returns its completion.
     #[inline]
     pub fn remove(&mut self, id: RequestId) -> Option<Completion> {
         let slot = self.slot(id)?;
@@ -476,26 +476,26 @@ impl Requests {
 }
 
 impl Requests {
-    /// Requests that only a message can complete, as opposed to a copy that is being made.
+    /// Returns the requests that only a message can complete, as opposed to a copy in progress.
     pub fn awaiting_messages(&self) -> Vec<RequestId> {
         self.in_phase(|phase| !matches!(phase, Phase::Done | Phase::Pulling | Phase::Pushing { .. }))
     }
 
-    /// Requests in such a phase: for slow paths.
+    /// Returns the requests in such a phase: for slow paths.
     pub fn in_phase(&self, wanted: impl Fn(&Phase) -> bool) -> Vec<RequestId> {
         let name = |(index, slot): (usize, &Slot)| RequestId { index: index as u32, generation: slot.generation };
         self.slots.iter().enumerate().filter(|(_, slot)| slot.used && wanted(&slot.request.phase)).map(name).collect()
     }
 
-    /// True if a labelled request of this context has not been taken yet.
+    /// Returns whether a labelled request of this context has not been taken yet.
     pub fn has_labelled(&self, context: u64) -> bool {
         self.used().any(|r| r.label.is_some_and(|l| l.context == context))
     }
 
-    /// Sends under way that were released by their owner.
+    /// Returns the number of pending sends that their owner has released.
     pub fn released_sends(&self) -> usize {
         let sends = |r: &Request| {
-            matches!(r.owner, Owner::Nobody)
+            matches!(r.owner, Owner::Released)
                 && matches!(
                     r.phase,
                     Phase::Queued
@@ -527,7 +527,7 @@ mod tests {
     #[test]
     fn a_stale_name_is_recognised_for_as_long_as_promised() {
         for window in [1, 2, 31, 32, 33, 64, 1000] {
-            // Names of all ages: from the first use of the table, and from when slots are used again.
+            // Names of all ages: from the first use of the table, and from reused slots.
             for used_before in [0, 1, 40, 5000] {
                 let mut requests = Requests::default();
                 for _ in 0..used_before {

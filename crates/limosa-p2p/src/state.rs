@@ -1,31 +1,32 @@
-//! The protocols: what a process knows under its engine's lock, and what it does when a packet arrives.
+//! The protocols: the state under the engine's lock, and the handling of packets.
 //!
-//! - **Eager**: up to the eager limit the bytes travel with the envelope; the send is done when they are on the lane.
-//!   Those longer than a part travel in several ([`crate::arriving`]).
-//! - **Offer**: longer messages wait at the sender. The receiver fetches them from the sender's memory, or asks for
-//!   them to be streamed where it cannot (no cross-memory attach, or too many small pieces).
+//! - **Eager**: up to the eager limit the bytes travel with the envelope; the send is complete when they are on the
+//!   lane. Messages longer than a segment travel in several ([`crate::arriving`]).
+//! - **Rendezvous**: longer messages are offered (`OFFER`, the RTS) and wait at the sender. The receiver pulls them
+//!   from the sender's memory. Where it cannot (no cross-memory attach, or too many small pieces), it asks for them to
+//!   be streamed (`ACCEPT`, the CTS).
 //!
-//! How messages begin is in `sending` and `receiving`; here is what both share, and what packets do that arrive.
+//! `sending` and `receiving` start messages; this file has the common parts and the packet handlers.
 //!
-//! Handlers run inside a device's poll, so they never touch its receiving side. What needs the device is put on a list
-//! ([`Deferred`]), and so is what must happen without the lock ([`Job`]); the engine does both right after the poll.
+//! Handlers run inside a device's poll, so they never touch its receiving side. Work that needs the device is queued
+//! ([`Deferred`]), and so is work that needs the lock released ([`UnlockedJob`]). The engine does both right after the
+//! poll.
 //!
-//! **Messages that no receive was posted for** are held, up to a limit ([`State::is_full`]). What happens beyond it:
-//! - a visit that waits for nothing (the helper's, the alarm's, the end of any call) takes no more packets. They stay
-//!   on their lanes; when a lane is full, its sender's messages stay at the sender: a blocking send waits, a
+//! **Unexpected messages** are held, up to a limit ([`ProtocolState::is_full`]). Back-pressure beyond it:
+//! - a visit that waits for nothing (of the helper, of the alarm, at the end of any call) takes no more packets. They
+//!   stay on their lanes; when a lane is full, its sender's messages stay at the sender: a blocking send waits, a
 //!   non-blocking one is queued;
-//! - a call that asks for what has not come (it receives, waits, tests, probes) takes whatever comes: what it asks for
-//!   may be behind a flood of messages that it does not ask for. So a rank that waits may hold more than the limit, and
-//!   only lack of memory ends that;
-//! - taking begins again, without such a call, when receives have brought what is held down to half of the limit.
+//! - a call that needs a message (it receives, waits, tests, probes) takes every packet, since its message may be
+//!   behind a flood of others. A waiting rank may thus hold more than the limit; only a lack of memory stops it;
+//! - without such a call, packets are taken again when receives have reduced the held messages to half of the limit.
 //!
-//! When a packet is lost, because the device failed or there is no memory for it, order and completeness of messages
-//! cannot be kept any more: everything that waits for a message fails then, and so does everything that is started
-//! later ([`State::break_down`]).
+//! When a packet is lost, because a device failed or there is no memory for it, messages may be missing or out of
+//! order. All pending operations that wait for a message fail, and so do all that are started later
+//! ([`ProtocolState::break_down`]).
 
-use crate::arriving::{Arrival, Arrivals, Target};
+use crate::arriving::{Arrival, ArrivalTarget, Arrivals};
 use crate::choice::Choice;
-use crate::engine::{Listeners, Traffic, Wishes};
+use crate::engine::{Listeners, SleepConditions, Traffic};
 use crate::handlers::{Actions, Handlers};
 use crate::matching::{Envelope, Matcher, Pattern};
 use crate::memory::Region;
@@ -48,23 +49,23 @@ use death::Deaths;
 pub use death::{Concerns, Needs};
 use sending::Waiting;
 
-/// Mean length of a piece from which fetching piece by piece is worth it, in bytes.
+/// Mean length of a piece, in bytes, from which pulling piece by piece is worthwhile.
 pub(crate) const MIN_PIECE: usize = 8 * 1024;
-/// Shortest message that both sides copy together: a shorter one has been copied before the sender's help pays.
+/// Shortest message, in bytes, that both sides copy jointly: a shorter one is copied before the sender's help pays.
 const MIN_JOINT: usize = 128 * 1024;
 
-/// Bytes of a part of an eager message; shorter ones travel whole.
+/// Bytes of a segment of an eager message; shorter messages travel whole.
 pub(crate) const PART_BYTES: usize = 4096;
-/// Longest message that is sent to a far peer without an offer, in eager limits. It travels in one packet.
+/// Longest message, in eager limits, that is sent to a remote peer without an offer. It travels in one packet.
 const FAR_EAGER: usize = 8;
-/// From this length on such a message is not copied for the device, so that its send ends a little later.
+/// Length in bytes from which such a message is not copied for the device, so that its send completes a little later.
 const FAR_LENT: usize = 32 * 1024;
 
-/// Bytes of a part of a streamed message: few enough that packing, travelling and unpacking overlap.
-/// To a far peer a part fills a packet.
+/// Bytes of a segment of a streamed message: few enough that packing, transport and unpacking overlap. To a remote peer
+/// a segment fills a packet.
 const STREAM_BYTES: usize = 8 * 1024;
 
-/// Whether a send is done when the message is away, or when it is matched.
+/// Completion rule of a send: when the message has left, or when it is matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Standard and ready mode.
@@ -73,17 +74,17 @@ pub enum Mode {
     Synchronous,
 }
 
-/// What holding a message that no receive was posted for takes beside its bytes.
+/// Memory in bytes for holding an unexpected message, beside its data.
 const HELD_BYTES: usize = size_of::<Unexpected>() + 160;
 
-/// A message that no receive was posted for.
+/// A message for which no receive was posted.
 pub(crate) enum Unexpected {
     Eager {
         from: Peer,
         data: Box<[u8]>,
         sync: Option<u64>,
     },
-    /// One that comes, or came, in parts, kept under this number.
+    /// A message in segments, held in this slot.
     Arriving {
         from: Peer,
         slot: usize,
@@ -109,7 +110,7 @@ impl Unexpected {
         }
     }
 
-    /// The sender waits until it is received.
+    /// Returns whether the send completes only when the message is received.
     pub fn sender_waits(&self) -> bool {
         match self {
             Unexpected::Eager { sync, .. } => sync.is_some(),
@@ -118,7 +119,7 @@ impl Unexpected {
         }
     }
 
-    /// Memory that it takes here.
+    /// Returns the memory in bytes that the message takes here.
     fn held_bytes(&self) -> usize {
         HELD_BYTES
             + match self {
@@ -129,38 +130,38 @@ impl Unexpected {
     }
 }
 
-/// To be done with the device, right after polling it.
+/// Work with the device, queued until the poll has ended.
 pub(crate) enum Deferred {
-    /// An offered message is to be fetched.
+    /// Fetch an offered message.
     Fetch(Pull),
-    /// A message that was offered is to be sent straight to its place, for which the receiver has given this ticket.
+    /// Send an offered message directly to the receive buffer, for which the receiver has given this ticket.
     Straight { request: RequestId, ticket: u64 },
-    /// A packet of another layer that is to be sent.
+    /// Send a packet of another layer.
     Packet { to: Peer, meta: Meta, data: SmallVec<[u8; 64]>, urgency: Urgency },
 }
 
-/// What only a thread of the program may do, without the lock.
+/// Work for a thread of the program only, without the lock.
 pub type ProgramJob = Box<dyn FnOnce(&crate::Engine) + Send>;
 
-/// To be done without the lock.
-pub(crate) enum Job {
+/// Work that needs the lock released.
+pub(crate) enum UnlockedJob {
     Pull(Pull),
     Push(Push),
     /// Take the packets that were left on their lanes.
     TakePackets,
-    /// A function that another layer's handler asked for.
+    /// Run a function of another layer's handler.
     Layer(ProgramJob),
     Continue(Continuation, Completion),
 }
 
-/// A receive that a thread is blocked in. There is at most one, and it is older than all posted receives: it is matched
-/// first, without being posted, and needs no request unless the message is an offered one.
+/// The direct receive: a receive in which a thread is blocked. There is at most one, and it is older than all posted
+/// receives. It is matched first, without being posted, and needs a request only for an offered message.
 pub(crate) struct Direct {
     pattern: Pattern,
     region: Region,
     phase: DirectPhase,
-    /// As for requests.
-    born: u64,
+    /// Epoch in which it began, as for requests.
+    epoch: u64,
 }
 
 enum DirectPhase {
@@ -170,83 +171,84 @@ enum DirectPhase {
     Done(Completion),
 }
 
-/// How a blocking receive begins.
+/// Start of a blocking receive.
 pub(crate) enum Begun {
-    /// It is over.
+    /// It is complete.
     Done(Completion),
-    /// It is the direct receive.
+    /// It became the direct receive.
     Direct,
-    /// It is an ordinary request.
+    /// It became an ordinary request.
     Request(RequestId),
 }
 
-pub(crate) struct State {
+pub(crate) struct ProtocolState {
     pub rank: Peer,
     pub eager_limit: usize,
-    /// Longest message that travels in one packet.
+    /// Longest message, in bytes, that travels in one packet.
     whole_limit: usize,
     pub requests: Requests,
     pub matcher: Matcher<RequestId, Unexpected>,
     direct: Option<Direct>,
     arrivals: Arrivals,
     pub deferred: Vec<Deferred>,
-    pub jobs: Vec<Job>,
-    /// Jobs that only a thread of the program may do. Each counts as a continuation.
+    pub jobs: Vec<UnlockedJob>,
+    /// Jobs for threads of the program only. Each counts as a continuation.
     pub for_program: Vec<ProgramJob>,
     backlog: Vec<VecDeque<Waiting>>,
     /// Peers with a backlog.
-    behind: Vec<Peer>,
+    backlogged: Vec<Peer>,
     /// Requests that are being streamed out.
     feeding: VecDeque<RequestId>,
-    /// Posted receives beyond the eager limit and sends that wait for their receiver: a reason to serve urgent traffic.
+    /// Posted receives beyond the eager limit, and sends that wait for their receiver: a reason to serve urgent
+    /// traffic.
     pub interest: usize,
-    /// What other layers serve others with: another reason.
+    /// Layers that serve peers: another reason.
     pub served: usize,
     /// Requests with continuations: a reason to serve all traffic.
     pub continuations: usize,
-    /// Something was completed for which another thread may be asleep.
+    /// Set when a completion may concern a sleeping thread.
     pub completed: bool,
-    /// What threads that sleep wait for.
-    pub wishes: Wishes,
-    /// Messages have been lost, for this reason.
+    /// Conditions of the sleeping threads.
+    pub sleep_conditions: SleepConditions,
+    /// Set when messages have been lost, with the reason.
     pub broken: Option<Failure>,
-    /// Messages have been lost, or a peer has died: what is started may have failed already.
+    /// Set when messages have been lost or a peer has died: a started operation may have failed already.
     pub impaired: bool,
-    /// The same, to be read without the lock.
+    /// Copy of `impaired` for readers without the lock.
     pub is_impaired: Arc<AtomicBool>,
     pub deaths: Deaths,
-    /// Memory that unexpected messages take.
+    /// Memory in bytes that unexpected messages take.
     pub unexpected_bytes: usize,
     unexpected_limit: usize,
-    /// What was done so far.
+    /// Counters since the start.
     pub traffic: Traffic,
-    /// Packets were left on their lanes because the limit was reached.
+    /// Set when packets were left on their lanes because of the limit.
     pub held_back: bool,
-    /// Offered messages may be streamed although they could be pulled: a thread is here, and stays until what it waits
-    /// for has come.
+    /// Whether offered messages may be streamed although they could be pulled: a thread is here, and stays until its
+    /// wait is over.
     pub may_stream: bool,
-    /// The helper makes this progress: the program may be computing, so partners that wait had better do the work.
+    /// Whether the helper makes this progress: the program may be computing, so waiting partners should do the copying.
     pub in_service: bool,
     choice: Choice,
-    /// Of the packets that are no messages.
+    /// Handlers of packets that are not messages.
     pub handlers: Handlers,
-    /// Of contexts of groups.
+    /// Listeners of collective contexts.
     pub listeners: Listeners,
-    /// Which offered sends this process can help to copy, by joint.
+    /// Joint copies in which this process can help.
     pub joints: Joints,
-    /// Offers of which the receivers' helper threads have not been told: a sender that waits anyway tells them only
-    /// after a while.
+    /// Offers that were not announced to the receivers' helpers. A sender that waits anyway announces them only after a
+    /// while.
     pub unannounced: SmallVec<[(Peer, RequestId); 4]>,
 }
 
-/// The joints of this process.
+/// The joint copies of this process.
 #[derive(Default)]
 pub(crate) struct Joints {
-    /// The send that each is lent to.
+    /// The send to which each is lent.
     lent: SmallVec<[Option<RequestId>; 4]>,
-    /// Those that a thread is helping with now: not to be lent before it is done.
+    /// Bit mask of those that a thread is helping with: not to be lent until it has finished.
     busy: u32,
-    /// How many are lent.
+    /// Number of lent joint copies.
     pub count: usize,
 }
 
@@ -266,9 +268,9 @@ impl Joints {
     }
 }
 
-impl State {
-    pub fn new(rank: Peer, size: u32, eager_limit: usize, unexpected_limit: usize) -> State {
-        State {
+impl ProtocolState {
+    pub fn new(rank: Peer, size: u32, eager_limit: usize, unexpected_limit: usize) -> ProtocolState {
+        ProtocolState {
             rank,
             eager_limit,
             whole_limit: eager_limit.min(PART_BYTES),
@@ -280,13 +282,13 @@ impl State {
             jobs: Vec::new(),
             for_program: Vec::new(),
             backlog: (0..size).map(|_| VecDeque::new()).collect(),
-            behind: Vec::new(),
+            backlogged: Vec::new(),
             feeding: VecDeque::new(),
             interest: 0,
             served: 0,
             continuations: 0,
             completed: false,
-            wishes: Wishes::default(),
+            sleep_conditions: SleepConditions::default(),
             broken: None,
             impaired: false,
             is_impaired: Arc::default(),
@@ -305,50 +307,51 @@ impl State {
         }
     }
 
-    /// Whether there are jobs, also those that only a thread of the program may do.
+    /// Returns whether there are jobs; with `by_program`, including those for threads of the program only.
     #[inline]
     pub fn has_jobs(&self, by_program: bool) -> bool {
         !self.jobs.is_empty() || (by_program && !self.for_program.is_empty())
     }
 
-    /// One peer more, with the next number.
+    /// Adds a peer, with the next number.
     pub fn add_peer(&mut self) {
         self.backlog.push(VecDeque::new());
         self.arrivals.add_peer();
     }
 
-    // ---- ends of requests ------------------------------------------------------------------------------------------
+    // ---- completion of requests ------------------------------------------------------------------------------------
 
-    /// What began in turn `born` has ended: another thread may be asleep for it, or for anything.
+    /// Records the completion of an operation that began in epoch `epoch`: a thread may sleep for it, or for any
+    /// completion.
     #[inline]
-    fn note_end(&mut self, born: u64) {
-        self.completed |= born != self.requests.turn || self.wishes.include_all();
+    fn note_end(&mut self, epoch: u64) {
+        self.completed |= epoch != self.requests.epoch || self.sleep_conditions.include_all();
     }
 
     #[inline]
     pub fn complete(&mut self, id: RequestId, completion: Completion) {
         let Some(request) = self.requests.get_mut(id) else { return };
-        let born = request.born;
+        let epoch = request.epoch;
         if let Phase::Offered { joint: Some(index), .. } = &request.phase {
             self.joints.give_back(*index);
         }
         request.done();
         request.completion = completion;
         let is_awaited = matches!(request.owner, Owner::Waiter);
-        self.note_end(born);
+        self.note_end(epoch);
         if !is_awaited {
             let request = self.requests.get_mut(id).expect("it was there a moment ago");
-            let owner = std::mem::replace(&mut request.owner, Owner::Nobody);
+            let owner = std::mem::replace(&mut request.owner, Owner::Released);
             let completion = self.requests.remove(id).expect("it was there a moment ago");
             if let Owner::Continuation(then) = owner {
                 self.completed = true;
                 self.continuations -= 1;
-                self.jobs.push(Job::Continue(then, completion));
+                self.jobs.push(UnlockedJob::Continue(then, completion));
             }
         }
     }
 
-    /// Ends all communication, for good. The first reason counts.
+    /// Ends all communication, permanently. The first reason is kept.
     #[cold]
     pub fn break_down(&mut self, failure: Failure) {
         if self.broken.is_some() {
@@ -357,7 +360,7 @@ impl State {
         self.broken = Some(failure.clone());
         self.impair();
         self.backlog.iter_mut().for_each(VecDeque::clear);
-        self.behind.clear();
+        self.backlogged.clear();
         self.feeding.clear();
         self.arrivals.clear();
         self.interest = 0;
@@ -370,14 +373,15 @@ impl State {
         }
     }
 
-    /// From now on what is started may have failed already. All threads that are asleep look again.
+    /// Marks the engine as impaired: from now on a started operation may have failed already. Wakes all sleeping
+    /// threads.
     fn impair(&mut self) {
         self.impaired = true;
         self.completed = true;
         self.is_impaired.store(true, Ordering::Relaxed);
     }
 
-    /// A request that has failed already.
+    /// Inserts a request that has failed already.
     #[cold]
     fn failed(&mut self, failure: Failure) -> RequestId {
         let id = self.requests.insert(Phase::Done, Region::empty());
@@ -394,7 +398,7 @@ impl State {
         self.complete(id, Completion::default());
     }
 
-    /// Ends a send that waits for `peer`, because that peer says so; false if there is no such send.
+    /// Completes a send on the word of its receiver `peer`. Returns false if there is no such send.
     fn settle_send_to(&mut self, peer: Peer, id: RequestId, cancelled: bool) -> bool {
         let waits = self.requests.get(id).is_some_and(|r| r.is_send_to(peer));
         if waits {
@@ -403,16 +407,16 @@ impl State {
         waits
     }
 
-    /// Ends a send that waited for its receiver, whatever the receiver did with it.
+    /// Completes a send that waited for its receiver, whatever the receiver did with the message.
     fn settle_send(&mut self, id: RequestId, cancelled: bool) {
         self.interest -= 1;
         self.unannounced.retain(|(_, offer)| *offer != id);
         self.complete(id, Completion { cancelled, ..Completion::default() });
     }
 
-    // ---- packets that arrive ---------------------------------------------------------------------------------------
+    // ---- arriving packets ------------------------------------------------------------------------------------------
 
-    /// Handles one packet; false if it makes no sense.
+    /// Handles one packet. Returns false if the packet is invalid.
     #[must_use]
     pub fn handle(&mut self, from: Peer, meta: &Meta, data: &[u8], answers: &mut Vec<(Peer, Meta)>) -> bool {
         if self.impaired && self.is_ignored(from, meta.kind) {
@@ -446,7 +450,7 @@ impl State {
                 let given = self.recall_arrived(from, &envelope, send);
                 answers.push((from, wire::about(wire::RECALLED, send, u64::from(given))));
             }
-            // A send that was not given back may have ended meanwhile.
+            // A send that was not returned may have completed meanwhile.
             wire::RECALLED if meta.words[1] == 0 => {}
             wire::RECALLED => return self.given_back(from, RequestId::from_wire(meta.words[0])),
             wire::END_GROUP => return self.group_ended(meta, data),
@@ -466,21 +470,21 @@ impl State {
         true
     }
 
-    /// Another member has found that the members of a group disagree.
+    /// Handles `END_GROUP`: another member has found that the members of a group disagree.
     fn group_ended(&mut self, meta: &Meta, data: &[u8]) -> bool {
         let Some((context, failure)) = wire::disagreement(meta, data) else { return false };
         self.end_group(context, failure);
         true
     }
 
-    /// Another member says something about a group.
+    /// Handles `SAY`: a statement of another member about a group.
     fn told(&mut self, from: Peer, meta: &Meta, data: &[u8]) -> bool {
         let Some((context, words)) = wire::saying(meta, data) else { return false };
         self.jobs.extend(self.listeners.told(from, context, words));
         true
     }
 
-    /// A message waits at its sender.
+    /// Handles `OFFER`: a message waits at its sender.
     fn offer_arrived(&mut self, from: Peer, envelope: &Envelope, offer: Offer) {
         let receive =
             match self.direct_for(envelope).map(|direct| std::mem::replace(&mut direct.region, Region::empty())) {
@@ -499,7 +503,7 @@ impl State {
         }
     }
 
-    /// A sender wants a message back; true if it was not matched and is forgotten here.
+    /// Handles `RECALL`: a sender wants a message back. Returns whether it was unmatched and is forgotten here.
     fn recall_arrived(&mut self, from: Peer, envelope: &Envelope, send: u64) -> bool {
         let theirs = |u: &Unexpected| match u {
             Unexpected::Eager { from: f, sync: Some(s), .. } => *f == from && *s == send,
@@ -511,8 +515,8 @@ impl State {
         given.is_some()
     }
 
-    /// A packet that comes too late: the rest of a burst in which one was lost, or a dead peer's answer to a send that
-    /// has failed.
+    /// Returns whether a packet comes too late and must be ignored: the rest of a burst of which one packet was lost,
+    /// or a dead peer's answer to a failed send.
     #[cold]
     fn is_ignored(&self, from: Peer, kind: u8) -> bool {
         let answers_a_send = matches!(kind, wire::ACCEPT | wire::ACCEPT_STRAIGHT | wire::DONE | wire::RECALLED);
@@ -532,8 +536,8 @@ impl State {
             let (sent, room) = (data.len(), direct.region.len());
             direct.region.write(0, &data[..sent.min(room)]);
             direct.phase = DirectPhase::Done(received(envelope, sent as u64, room as u64));
-            let born = direct.born;
-            self.note_end(born);
+            let epoch = direct.epoch;
+            self.note_end(epoch);
             if let Some(send) = sync {
                 answers.push((from, wire::about(wire::DONE, send, 0)));
             }
@@ -554,7 +558,7 @@ impl State {
         }
     }
 
-    /// Ends a posted receive, which was taken out of the matcher, with a whole message.
+    /// Completes a matched receive, which has been removed from the matcher, with a whole message.
     #[inline]
     fn deliver(&mut self, id: RequestId, envelope: &Envelope, data: &[u8]) {
         let request = self.requests.get_mut(id).expect("a posted receive lives until it is matched");
@@ -566,14 +570,14 @@ impl State {
         if let Owner::Waiter = request.owner {
             request.done();
             request.completion = end;
-            let born = request.born;
-            self.note_end(born);
+            let epoch = request.epoch;
+            self.note_end(epoch);
         } else {
             self.complete(id, end);
         }
     }
 
-    /// Memory for the bytes of a message that is going to be held; all communication ends if there is none.
+    /// Allocates memory for an unexpected message. Ends all communication if there is none.
     fn room_for_unexpected(&mut self, from: Peer, bytes: usize) -> Option<Vec<u8>> {
         let room = if self.can_hold() { room_for(bytes) } else { None };
         if room.is_none() {
@@ -582,7 +586,7 @@ impl State {
         room
     }
 
-    /// Makes room for holding one more message; false if there is no memory for it, apart from its bytes.
+    /// Makes room for one more unexpected message, apart from its data. Returns false if there is no memory.
     fn can_hold(&mut self) -> bool {
         reserve::hold() && self.matcher.make_room() && self.arrivals.make_room()
     }
@@ -597,7 +601,7 @@ impl State {
         )));
     }
 
-    /// A message begins whose parts will follow.
+    /// Handles `BEGIN`: the segments of a message will follow.
     fn begin_arrival(&mut self, from: Peer, envelope: &Envelope, total: u64) -> bool {
         if self.arrivals.from(from).is_some() || total == 0 || total > wire::MAX_EAGER as u64 {
             return false;
@@ -605,22 +609,22 @@ impl State {
         let total = total as usize;
         let target = if let Some(direct) = self.direct_for(envelope) {
             direct.phase = DirectPhase::Arriving;
-            Target::Direct
+            ArrivalTarget::Direct
         } else if let Some(id) = self.matcher.arrive(envelope) {
             let region = self.take_posted(id);
             self.requests.get_mut(id).expect("it was posted").phase = Phase::Arriving;
-            Target::Request(id, region)
+            ArrivalTarget::Request(id, region)
         } else {
             let Some(room) = self.room_for_unexpected(from, total) else { return true };
             let slot = self.arrivals.keep(room);
             self.hold(envelope, Unexpected::Arriving { from, slot, total });
-            Target::Kept(slot)
+            ArrivalTarget::Kept(slot)
         };
         *self.arrivals.from(from) = Some(Arrival { envelope: *envelope, total, received: 0, target });
         true
     }
 
-    /// The next part of the message that began last.
+    /// Handles `PART`: the next segment of the message that began last.
     #[inline]
     fn part_arrived(&mut self, from: Peer, data: &[u8]) -> bool {
         let Some(arrival) = self.arrivals.current(from) else { return false };
@@ -637,9 +641,9 @@ impl State {
             }
         };
         match &arrival.target {
-            Target::Direct => write(&self.direct.as_ref().expect("it waits for the rest").region),
-            Target::Request(_, region) => write(region),
-            Target::Kept(slot) => {
+            ArrivalTarget::Direct => write(&self.direct.as_ref().expect("it waits for the rest").region),
+            ArrivalTarget::Request(_, region) => write(region),
+            ArrivalTarget::Kept(slot) => {
                 let slot = *slot;
                 self.arrivals.kept(slot).extend_from_slice(data);
             }
@@ -650,19 +654,19 @@ impl State {
         let Some(arrival) = self.arrivals.from(from).take() else { return false };
         let (envelope, total) = (arrival.envelope, arrival.total as u64);
         match arrival.target {
-            Target::Direct => {
+            ArrivalTarget::Direct => {
                 let direct = self.direct.as_mut().expect("it waits for the rest");
                 direct.phase = DirectPhase::Done(received(&envelope, total, direct.region.len() as u64));
-                let born = direct.born;
-                self.note_end(born);
+                let epoch = direct.epoch;
+                self.note_end(epoch);
             }
-            Target::Request(id, region) => self.complete_receive(id, &envelope, total, region.len() as u64),
-            Target::Kept(_) => {}
+            ArrivalTarget::Request(id, region) => self.complete_receive(id, &envelope, total, region.len() as u64),
+            ArrivalTarget::Kept(_) => {}
         }
         true
     }
 
-    /// The receiver of an offered message asks for it.
+    /// Handles `ACCEPT`: the receiver of an offered message asks for its bytes.
     fn offer_accepted(&mut self, from: Peer, meta: &Meta, data: &[u8]) -> bool {
         let (id, receive) = (RequestId::from_wire(meta.words[0]), meta.words[1]);
         match (meta.kind, wire::word(data, 0), wire::word(data, 1)) {
@@ -681,7 +685,7 @@ impl State {
                 }
                 if let Some(address) = address {
                     request.phase = Phase::Pushing { peer, receive, len };
-                    self.jobs.push(Job::Push(Push {
+                    self.jobs.push(UnlockedJob::Push(Push {
                         request: id,
                         to: peer,
                         region: request.region.clone(),
@@ -714,7 +718,7 @@ impl State {
         true
     }
 
-    /// The sender has written a message to its place.
+    /// Handles `WRITTEN`: the sender has written a message to the receive buffer.
     fn written(&mut self, id: RequestId, from: Peer) -> bool {
         let waits = self
             .requests
@@ -734,43 +738,43 @@ impl State {
     }
 }
 
-impl State {
-    /// An offered message has come: how long that took is worth remembering.
+impl ProtocolState {
+    /// Records the duration of a rendezvous message for the choice of the path.
     fn arrived(&mut self, id: RequestId) {
         let Some(request) = self.requests.get(id) else { return };
-        if let Some((way, since)) = request.coming {
-            self.choice.learn(way, request.completion.bytes, clock::now_ns().saturating_sub(since));
+        if let Some((path, since)) = request.incoming {
+            self.choice.learn(path, request.completion.bytes, clock::now_ns().saturating_sub(since));
         }
     }
 }
 
-/// The end of a receive into `room` bytes.
+/// Returns the completion of a receive into `room` bytes.
 #[inline]
 fn received(envelope: &Envelope, sent: u64, room: u64) -> Completion {
     let failure = if sent > room { Some(Box::new(Failure::Truncated { sent, room })) } else { None };
     Completion { source: envelope.source, tag: envelope.tag, bytes: sent.min(room), cancelled: false, failure }
 }
 
-/// An empty list with room for `bytes` bytes, if there is memory for it.
+/// Allocates an empty vector with room for `bytes` bytes, if there is memory.
 #[inline]
 fn room_for(bytes: usize) -> Option<Vec<u8>> {
     let mut list = Vec::new();
     list.try_reserve_exact(bytes).ok().map(|()| list)
 }
 
-impl State {
-    /// Messages whose parts are arriving, and those that are kept after that.
+impl ProtocolState {
+    /// Returns the number of messages that are arriving in segments, or were and are held.
     pub fn arriving(&self) -> usize {
         self.arrivals.count()
     }
 
-    /// How a request ended, if it has.
+    /// Returns the completion of a request, if it is complete.
     pub fn end_of(&self, id: RequestId) -> Option<Completion> {
         let request = self.requests.get(id)?;
         matches!(request.phase, Phase::Done).then(|| request.completion.clone())
     }
 
-    /// An offered send whose receiver is copying and could be helped: its joint, and the memory that it reads.
+    /// Returns an offered send whose receiver is copying and can be helped: its joint copy, receiver and source region.
     pub fn joint_to_help(&mut self, devices: &Devices) -> Option<(usize, Peer, Region)> {
         let index = (0..self.joints.lent.len()).find(|&i| {
             self.joints.lent[i].is_some() && self.joints.busy & (1 << i) == 0 && devices.joints(self.rank)[i].is_open()
@@ -782,7 +786,7 @@ impl State {
         Some(found)
     }
 
-    /// The thread that helped with a joint is done.
+    /// Records that a thread has finished helping with a joint copy.
     pub fn helped(&mut self, index: usize) {
         self.joints.busy &= !(1 << index);
         if self.impaired {
@@ -790,7 +794,7 @@ impl State {
         }
     }
 
-    /// Sends whose receivers have not taken them, but that nobody waits for any more.
+    /// Returns the number of released sends that their receivers have not taken.
     pub fn sends_pending(&self) -> usize {
         self.requests.released_sends()
     }

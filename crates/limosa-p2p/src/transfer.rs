@@ -1,4 +1,4 @@
-//! Copying message bytes: within this process, and out of a sender's memory.
+//! Copies of message bytes: within this process, and from or to a peer's memory.
 
 use crate::memory::Region;
 use crate::request::RequestId;
@@ -7,14 +7,14 @@ use crate::wire::Offer;
 use limosa_device::{Address, Peer, PeerMemory, Slice, Stretch, slice};
 use std::io;
 
-/// Bytes of the buffer between a scattered region and another place.
+/// Bytes of the bounce buffer between a scattered region and a peer's memory.
 const BOUNCE_BYTES: usize = 256 * 1024;
 
-/// A fetch to be carried out without the engine's lock.
+/// A message to be pulled from the sender's memory without the engine's lock.
 pub(crate) struct Pull {
     pub request: RequestId,
     pub from: Peer,
-    /// Where the sender's memory is accessed.
+    /// Address of the sender in [`PeerMemory`].
     pub at: Address,
     pub offer: Offer,
     pub region: Region,
@@ -22,8 +22,8 @@ pub(crate) struct Pull {
 }
 
 impl Pull {
-    /// Copies the bytes from the sender's memory. Fails if there is no memory for its lists; the message is streamed
-    /// then.
+    /// Copies the bytes from the sender's memory. Fails if there is no memory for the piece lists; the message is then
+    /// streamed.
     pub fn run(&self, memory: &dyn PeerMemory) -> io::Result<()> {
         if self.offer.pieces == 1
             && let Some(target) = self.region.as_contiguous()
@@ -31,7 +31,7 @@ impl Pull {
         {
             joint.open(target as u64, self.bytes, joint_step(self.bytes));
             let copy = |step: Stretch| {
-                // The step comes from memory that the sender can write to.
+                // The step is untrusted: the sender can write to its memory.
                 if step.len == 0 || step.offset.checked_add(step.len).is_none_or(|end| end > self.bytes) {
                     return Err(io::Error::from(io::ErrorKind::InvalidData));
                 }
@@ -80,7 +80,7 @@ impl Pull {
         Ok(())
     }
 
-    /// The sender's pieces, cut to the bytes wanted.
+    /// Returns the sender's pieces, cut to the wanted bytes.
     fn remote_slices(&self, memory: &dyn PeerMemory) -> io::Result<Vec<Slice>> {
         let bytes = self.bytes as usize;
         if self.offer.pieces == 1 {
@@ -118,13 +118,13 @@ impl Push {
             .ok_or(io::ErrorKind::InvalidData)?;
         let mut local = [slice(base as u64, self.bytes as usize)];
         let mut remote = [slice(self.address, self.bytes as usize)];
-        // SAFETY: the message stays readable until its receiver knows that it has all; the receiver gave this address
-        // for its bytes and leaves them alone until it is told that they are there.
+        // SAFETY: the message stays readable until its receiver knows that it is complete. The receiver gave this
+        // address for its bytes, and does not touch them until it is told that they are there.
         unsafe { memory.write(at, &mut local, &mut remote) }
     }
 }
 
-/// Cuts slices of `bytes` in all from the front of `slices[*next..]`, which holds at least as many.
+/// Cuts slices of `bytes` in total from the front of `slices[*next..]`, which holds at least as many.
 fn split_front(slices: &mut [Slice], next: &mut usize, bytes: usize) -> Vec<Slice> {
     let mut front = Vec::new();
     let mut rest = bytes;
@@ -142,13 +142,13 @@ fn split_front(slices: &mut [Slice], next: &mut usize, bytes: usize) -> Vec<Slic
     front
 }
 
-/// Bytes that each side copies at a time when both copy: many enough that a system call's price does not count, few
-/// enough that both end together.
+/// Returns the bytes that each side of a joint copy claims at a time: many enough that a system call's cost is
+/// negligible, few enough that both sides end together.
 fn joint_step(bytes: u64) -> u64 {
     (bytes / 2).clamp(64 * 1024, 256 * 1024).next_multiple_of(4096)
 }
 
-/// Helps the receiver `to` of a message to copy it: pushes steps of `source` until none is left.
+/// Helps the receiver `to` of a message with the joint copy: writes steps of `source` until none is left.
 pub(crate) fn help(memory: &dyn PeerMemory, me: Address, index: usize, to: Address, source: &Region) {
     let Some(base) = source.as_contiguous() else { return };
     let joint = &memory.joints(me)[index];
@@ -159,8 +159,8 @@ pub(crate) fn help(memory: &dyn PeerMemory, me: Address, index: usize, to: Addre
         }
         let mut local = [slice(base as u64 + step.offset, step.len as usize)];
         let mut remote = [slice(target.wrapping_add(step.offset), step.len as usize)];
-        // SAFETY: the step lies in the message, which stays readable until its receiver says that it is done; the
-        // receiver gave this address for the message's bytes and waits until this step is done.
+        // SAFETY: the step lies in the message, which stays readable until its receiver is done. The receiver gave this
+        // address for the message's bytes and waits until this step is done.
         unsafe { memory.write(to, &mut local, &mut remote) }
     });
 }
@@ -169,8 +169,8 @@ pub(crate) fn help(memory: &dyn PeerMemory, me: Address, index: usize, to: Addre
 pub(crate) fn copy_region(from: &Region, to: &Region, bytes: usize) {
     let mut offset = 0;
     to.pieces(0, bytes, &mut |address, len| {
-        // SAFETY: the piece lies in the target region, whose memory belongs to the receive; source and target of one
-        // message do not overlap in a correct program, and an incorrect one sees a mixture of its own bytes.
+        // SAFETY: the piece lies in the target region, whose memory belongs to the receive. Source and target of one
+        // message do not overlap in a correct program; an incorrect one gets a mixture of its own bytes.
         let piece = unsafe { std::slice::from_raw_parts_mut(address, len) };
         from.read(offset, piece);
         offset += len;

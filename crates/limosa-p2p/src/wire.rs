@@ -1,29 +1,30 @@
-//! What packets say. Pure: encodes to and decodes from a device's [`Meta`] and data bytes.
+//! Wire format of packets. Pure: encodes to and decodes from a device's [`Meta`] and data bytes.
 //!
 //! | packet | words | data | meaning |
 //! |---|---|---|---|
 //! | `EAGER` | envelope | bytes | a whole message |
 //! | `EAGER_SYNC` | envelope | send id, bytes | a whole message; answer `DONE` when it is matched |
-//! | `BEGIN` | envelope | length | a message that comes in parts |
-//! | `PART` | | bytes | the next part of the message that was begun last |
-//! | `OFFER` | envelope | [`Offer`] | a message to be fetched |
-//! | `ACCEPT` | send id, receive id | length | stream me the first so many bytes |
-//! | `ACCEPT` | send id, receive id | length, address | write the first so many bytes to this address, or stream them |
-//! | `ACCEPT_STRAIGHT` | send id, receive id | length, ticket | send the first so many bytes straight to their place |
-//! | `STREAM` | receive id, offset | bytes | a part of a message |
-//! | `WRITTEN` | receive id, 0 | | all bytes of a message were written to the address that was given |
+//! | `BEGIN` | envelope | length | begin of a message in segments |
+//! | `PART` | | bytes | next segment of the message that began last |
+//! | `OFFER` | envelope | [`Offer`] | rendezvous request (RTS) |
+//! | `ACCEPT` | send id, receive id | length | rendezvous answer (CTS): stream the first so many bytes |
+//! | `ACCEPT` | send id, receive id | length, address | rendezvous answer: write the first so many bytes to this address, or stream them |
+//! | `ACCEPT_STRAIGHT` | send id, receive id | length, ticket | rendezvous answer: send the first so many bytes directly to the registered buffer |
+//! | `STREAM` | receive id, offset | bytes | segment of a streamed message |
+//! | `WRITTEN` | receive id, 0 | | all bytes were written to the address that was given |
 //! | `DONE` | send id, 0 | | the message was matched (and, if offered, fetched) |
-//! | `RECALL` | envelope | send id | give the message back if it is not yet matched |
-//! | `RECALLED` | send id, 1 or 0 | | it was given back, or not |
-//! | `END_GROUP` | context, class | text | the members of this group disagree, in these words: give up what is under way |
-//! | `LEAVE` | | | no thread of this process looks for packets any more |
-//! | `PARTED` | process | text | this process and that one cannot exchange messages any more, for this reason |
-//! | `SAY` | context, word | words | what a member of this group says of itself ([`Listener`](crate::Listener)) |
+//! | `RECALL` | envelope | send id | request to return the message if it is unmatched |
+//! | `RECALLED` | send id, 1 or 0 | | the message was returned, or not |
+//! | `END_GROUP` | context, class | text | the members of this group disagree, as the text says: end pending operations |
+//! | `LEAVE` | | | the sender of this packet takes no more packets |
+//! | `PARTED` | process | text | the sender and that process can no longer exchange messages, for this reason |
+//! | `SAY` | context, word | words | statement of a member about its group ([`Listener`](crate::Listener)) |
 //!
 //! The envelope is the context id, and the source rank and tag in the halves of the second word; neither is negative.
 //!
 //! Invariants:
-//! - decoding never trusts a number: a packet that is too short, or says what no sender says, is an error, not a panic;
+//! - decoding trusts no number: a packet that is too short, or has a value that no sender writes, is an error, not a
+//!   panic;
 //! - a request id is looked up with its generation, and a packet about a request must come from that request's peer.
 
 use crate::matching::{Envelope, Pattern};
@@ -47,55 +48,55 @@ pub const LEAVE: u8 = 14;
 pub const PARTED: u8 = 15;
 pub const ACCEPT_STRAIGHT: u8 = 16;
 
-/// Most pieces that are offered for fetching one by one; more are packed by streaming.
+/// Maximum number of pieces that are offered for pulling one by one; more are packed and streamed.
 pub const MAX_PIECES: usize = 4096;
-/// Most bytes of the text of `END_GROUP` and `PARTED`.
+/// Maximum bytes of the text of `END_GROUP` and `PARTED`.
 pub const MAX_TEXT: usize = 512;
-/// Words that a member says at a time.
+/// Words of a statement.
 pub const SAID: usize = 4;
-/// Longest message that travels in parts. Ranks may have different eager limits, none of them greater than this.
+/// Longest message, in bytes, that travels in segments. Ranks may have different eager limits, none of them greater
+/// than this.
 pub const MAX_EAGER: usize = 64 << 20;
 
-/// A message that waits at its sender.
+/// A rendezvous request: a message that waits at its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// The sender's request.
+    /// Id of the send request.
     pub send: u64,
     /// Length in bytes.
     pub len: u64,
-    /// With one piece: address of the data. With more: address of that many (address, length) pairs. In the sender's
-    /// memory.
+    /// Address in the sender's memory: of the data for one piece, or of a list of (address, length) pairs for more.
     pub address: u64,
     /// Number of contiguous pieces; 0 if the message can only be streamed.
     pub pieces: u64,
-    /// The sender's joint through which it can help to copy, counted from 1; 0 for none.
+    /// Joint copy through which the sender can help, counted from 1; 0 for none.
     pub joint: u64,
 }
 
-/// A packet's meta words for a message with this envelope.
+/// Creates the meta words of a packet for a message with this envelope.
 #[inline]
 pub fn enveloped(kind: u8, envelope: &Envelope) -> Meta {
     Meta { kind, words: [envelope.context, u64::from(envelope.source as u32) << 32 | u64::from(envelope.tag as u32)] }
 }
 
-/// Rank and tag in the second word are negative if these bits are set.
+/// Bits of the second word that are set if the rank or the tag is negative.
 const SIGNS: u64 = 1 << 63 | 1 << 31;
 
-/// The envelope in the words of a packet that a peer sent. A negative rank or tag would be taken for a wildcard by the
-/// matcher.
+/// Decodes the envelope of a peer's packet. Rejects negative ranks and tags, which the matcher would take for
+/// wildcards.
 #[inline]
 pub fn checked_envelope(meta: &Meta) -> Option<Envelope> {
     if meta.words[1] & SIGNS == 0 { Some(envelope(meta)) } else { None }
 }
 
-/// The envelope in the words of a packet of this process.
+/// Decodes the envelope of a packet of this process.
 #[inline]
 pub fn envelope(meta: &Meta) -> Envelope {
     Envelope { context: meta.words[0], source: (meta.words[1] >> 32) as i32, tag: meta.words[1] as u32 as i32 }
 }
 
-/// The whole message that this pattern asks for, and which bits of the second word must be so; `None` if any source
-/// will do.
+/// Returns the meta words of a whole message that matches this pattern, and the bits of the second word that must
+/// agree; `None` for the source wildcard.
 #[inline(always)]
 pub fn wanted(pattern: &Pattern) -> Option<(Meta, u64)> {
     let source = u64::from(pattern.source? as u32) << 32;
@@ -107,32 +108,32 @@ pub fn wanted(pattern: &Pattern) -> Option<(Meta, u64)> {
     Some((Meta { kind: EAGER, words: [pattern.context, word] }, mask))
 }
 
-/// A packet about a request of the receiver of the packet.
+/// Creates a packet about a request of its receiver.
 #[inline]
 pub fn about(kind: u8, request: u64, other: u64) -> Meta {
     Meta { kind, words: [request, other] }
 }
 
-/// The context and the failure in an `END_GROUP`.
+/// Decodes the context and the failure of an `END_GROUP`.
 pub fn disagreement(meta: &Meta, data: &[u8]) -> Option<(u64, Failure)> {
     let [context, class] = meta.words;
     let (class, detail) = (i32::try_from(class).ok()?, std::str::from_utf8(data).ok()?);
     (data.len() <= MAX_TEXT).then(|| (context, Failure::Disagreement { class, detail: detail.to_owned() }))
 }
 
-/// The process and the reason in a `PARTED`.
+/// Decodes the process and the reason of a `PARTED`.
 pub fn parting<'a>(meta: &Meta, data: &'a [u8]) -> Option<(Peer, &'a str)> {
     let peer = Peer::try_from(meta.words[0]).ok()?;
     if data.len() <= MAX_TEXT { Some((peer, std::str::from_utf8(data).ok()?)) } else { None }
 }
 
-/// The part of a text that a packet has room for.
+/// Cuts a text to the length that a packet has room for.
 pub fn cut(text: &str) -> &str {
     let end = (0..=text.len().min(MAX_TEXT)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     &text[..end]
 }
 
-/// A `SAY`.
+/// Creates a `SAY`.
 pub fn said(context: u64, words: [u64; SAID]) -> (Meta, [u8; 8 * (SAID - 1)]) {
     let mut data = [0; 8 * (SAID - 1)];
     for (bytes, word) in data.chunks_exact_mut(8).zip(&words[1..]) {
@@ -141,7 +142,7 @@ pub fn said(context: u64, words: [u64; SAID]) -> (Meta, [u8; 8 * (SAID - 1)]) {
     (Meta { kind: SAY, words: [context, words[0]] }, data)
 }
 
-/// The context and the words of a `SAY`.
+/// Decodes the context and the words of a `SAY`.
 pub fn saying(meta: &Meta, data: &[u8]) -> Option<(u64, [u64; SAID])> {
     let mut words = [meta.words[1]; SAID];
     for (index, place) in words[1..].iter_mut().enumerate() {
@@ -150,7 +151,7 @@ pub fn saying(meta: &Meta, data: &[u8]) -> Option<(u64, [u64; SAID])> {
     (data.len() == 8 * (SAID - 1)).then_some((meta.words[0], words))
 }
 
-/// The word at byte `8 * index` of the data, if there is one.
+/// Returns the word at byte `8 * index` of the data, if there is one.
 #[inline]
 pub fn word(data: &[u8], index: usize) -> Option<u64> {
     data.get(8 * index..8 * index + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_ne_bytes)
@@ -169,7 +170,7 @@ impl Offer {
         bytes
     }
 
-    /// Decodes. An offer has no more than [`MAX_PIECES`] pieces, none of them empty.
+    /// Decodes. Rejects offers of more than [`MAX_PIECES`] pieces, or with empty ones.
     pub fn decode(data: &[u8]) -> Option<Offer> {
         let offer = Offer {
             send: word(data, 0)?,

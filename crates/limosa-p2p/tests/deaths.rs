@@ -1,4 +1,4 @@
-//! What ends when a process dies, and what goes on.
+//! Consequences of a process's death: the operations that it ends, and those that continue.
 
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::Region;
@@ -17,10 +17,10 @@ const OPTIONS: Options = Options {
     unexpected_limit: 1 << 30,
     independent_progress: false,
 };
-/// A context of processes 0, 1 and 2, and one of 0 and 2.
+/// A context of processes 0, 1 and 2.
 const ALL: u64 = 10;
 const WITHOUT_1: u64 = 12;
-/// A context of all that act together.
+/// A collective context of all processes.
 const TOGETHER: u64 = 11;
 
 fn engines(network: &Network) -> Vec<Arc<Engine>> {
@@ -33,7 +33,7 @@ fn engines(network: &Network) -> Vec<Arc<Engine>> {
         engine.set_concerns(Box::new(|context, needs, peer| match needs {
             _ if context == TOGETHER => true,
             Needs::Rank(rank) => rank as u32 == peer,
-            Needs::Anybody => context == ALL || peer != 1,
+            Needs::AnyMember => context == ALL || peer != 1,
             Needs::Living => false,
         }));
         engine
@@ -46,12 +46,12 @@ fn network() -> Network {
 }
 
 fn out(data: &[u8]) -> Region {
-    // SAFETY: the tests keep the data until the send is done.
+    // SAFETY: the tests keep the data until the send is complete.
     unsafe { Region::contiguous(data.as_ptr().cast_mut(), data.len()) }
 }
 
 fn room(data: &mut [u8]) -> Region {
-    // SAFETY: the tests leave the data alone until the receive is done.
+    // SAFETY: the tests do not touch the data until the receive is complete.
     unsafe { Region::contiguous(data.as_mut_ptr(), data.len()) }
 }
 
@@ -67,7 +67,7 @@ fn receive(engine: &Engine, context: u64, source: Option<i32>, tag: i32, data: &
     engine.receive(&Pattern { context, source, tag: Some(tag) }, room(data))
 }
 
-/// The process that a failed operation names.
+/// Returns the process that a failed operation names.
 fn dead(end: Option<Completion>) -> Option<String> {
     match end?.failure.as_deref() {
         Some(Failure::PeerDied(what)) => what.split_whitespace().nth(1).map(str::to_owned),
@@ -83,7 +83,7 @@ fn a_death_ends_what_needs_the_dead_and_nothing_else() {
     let mut rooms = vec![vec![0u8; 60_000]; 8];
     let [one, any, elsewhere, two, streamed, whole, offered, later] = &mut rooms[..] else { unreachable!() };
 
-    // Process 1 has sent two messages that nobody has asked for, and streams one.
+    // Process 1 has sent two unexpected messages, and streams a third.
     send(&e[1], 0, 6, &small, Mode::Standard);
     send(&e[1], 0, 7, &large, Mode::Standard);
     e[0].poll();
@@ -97,7 +97,7 @@ fn a_death_ends_what_needs_the_dead_and_nothing_else() {
     let queued: Vec<_> = (0..4).filter_map(|tag| send(&e[0], 1, tag, &small, Mode::Standard)).collect();
     assert_eq!(queued.len(), 2, "the lane has room for two");
     let waiting = [send(&e[0], 1, 9, &large, Mode::Standard), send(&e[0], 1, 9, &small, Mode::Synchronous)];
-    let to_two = send(&e[0], 2, 1, &large, Mode::Standard).expect("nobody has received it");
+    let to_two = send(&e[0], 2, 1, &large, Mode::Standard).expect("it is not received yet");
     e[0].poll();
 
     network.kill(1);
@@ -110,7 +110,8 @@ fn a_death_ends_what_needs_the_dead_and_nothing_else() {
         "what does not need process 1 goes on"
     );
 
-    // New operations with the dead fail at once; its whole message can be received, the one that stayed with it cannot.
+    // New operations with the dead process fail at once. Its whole message can be received; the one that stayed with it
+    // cannot.
     let envelope = Envelope { context: ALL, source: 0, tag: 0 };
     assert!(matches!(e[0].send(1, &envelope, out(&small), Mode::Standard), Err(Failure::PeerDied(_))));
     let id = receive(&e[0], ALL, Some(1), 6, whole);
@@ -122,7 +123,7 @@ fn a_death_ends_what_needs_the_dead_and_nothing_else() {
     assert_eq!(dead(e[0].take(id)).as_deref(), Some("1"));
     assert!(matches!(e[0].probe(&Pattern { context: ALL, source: None, tag: None }), Err(Failure::PeerDied(_))));
 
-    // Process 2 answers as before.
+    // Process 2 still answers.
     let mut got = vec![0u8; 60_000];
     let at_two = receive(&e[2], ALL, Some(0), 1, &mut got);
     send(&e[2], 0, 1, &small, Mode::Standard);
@@ -151,7 +152,7 @@ fn a_death_ends_blocked_calls() {
                 assert!(matches!(probed, Err(Failure::PeerDied(_))));
             });
             if round % 3 > 0 {
-                // Let it fall asleep sometimes; the outcome is the same.
+                // The receiver may fall asleep or not; the outcome is the same.
                 std::thread::yield_now();
             }
             network.kill(1);
@@ -167,7 +168,7 @@ fn a_message_that_comes_in_parts_from_a_dying_process_fails_where_it_is_received
     let data = vec![3u8; 5000];
     let mut rooms = vec![vec![0u8; 5000]; 3];
     let [posted, held, never] = &mut rooms[..] else { unreachable!() };
-    // The lane takes the beginning and one part.
+    // The lane has room for the beginning and one segment.
     let id = receive(&e[0], ALL, Some(2), 1, posted);
     send(&e[2], 0, 1, &data, Mode::Standard).expect("there is no room for all");
     e[0].poll();
@@ -214,7 +215,7 @@ fn what_a_group_does_together_ends_for_all_when_one_has_died() {
     let offered = [offer(2, 1), offer(1, 2), offer(2, 4)];
     let waiting = receive(&e[0], TOGETHER, Some(2), 3, awaited);
     e[2].poll();
-    // Process 2 has begun with one of the messages when it hears of the death.
+    // Process 2 is fetching one of the messages when it learns of the death.
     let fetched = receive(&e[2], TOGETHER, Some(0), 4, taken);
     network.kill(1);
     (0..20).for_each(|_| e.iter().step_by(2).for_each(|engine| engine.poll()));
@@ -225,7 +226,7 @@ fn what_a_group_does_together_ends_for_all_when_one_has_died() {
         e[0].take(offered[2]).is_some_and(|end| end.failure.is_none())
             && e[2].take(fetched).is_some_and(|end| end.failure.is_none())
     );
-    // Nothing new begins there, and all goes on elsewhere.
+    // No operation begins there any more; other contexts are not affected.
     let envelope = Envelope { context: TOGETHER, source: 0, tag: 0 };
     assert!(matches!(e[0].send(2, &envelope, out(&small), Mode::Standard), Err(Failure::PeerDied(_))));
     assert!(
@@ -243,7 +244,7 @@ fn what_a_group_does_together_ends_for_all_when_one_has_died() {
     assert_eq!(e[0].holdings(), Holdings::default());
 }
 
-/// Counts what others say in a group.
+/// Counts the statements of other members of a group.
 #[derive(Default)]
 struct Heard(AtomicU32);
 
@@ -272,7 +273,7 @@ fn from_the_first_sign_of_a_death_on_nothing_is_said_in_its_group_that_others_co
     say();
     assert_eq!(heard.0.load(Ordering::Relaxed), 1);
     network.kill(1);
-    // Process 0 cannot send to the dead, but has not looked whether more comes from it. Process 2 knows nothing.
+    // Process 0 cannot send to the dead process, but has not polled for more from it. Process 2 knows nothing.
     let envelope = |source| Envelope { context: TOGETHER, source, tag: 0 };
     assert!(matches!(e[0].send(1, &envelope(0), out(&[1]), Mode::Standard), Err(Failure::PeerDied(_))));
     say();
@@ -284,18 +285,18 @@ fn from_the_first_sign_of_a_death_on_nothing_is_said_in_its_group_that_others_co
     e[0].end_group(TOGETHER, 0..3, 16, "process 0 called something else");
     e[2].poll();
     assert!(e[0].ended_groups().is_empty() && e[2].ended_groups().is_empty());
-    // Nor does a disagreement hide the death.
+    // A disagreement does not hide the death.
     e[2].end_group(TOGETHER, 0..3, 16, "process 2 called something else");
     e[0].poll();
     assert!(matches!(e[0].lost_group(TOGETHER), Some(Failure::PeerDied(_))), "{:?}", e[0].lost_group(TOGETHER));
 }
 
-/// Remote counters: the operations of a layer that has packets of its own. A process asks another one to add, and waits
+/// Remote counters: the operations of a layer with packets of its own. A process asks a peer to add a number, and waits
 /// for the answer.
 #[derive(Default)]
 struct Counters {
     count: u64,
-    /// Whom an answer is awaited from.
+    /// The peers whose answers are awaited.
     awaited: Vec<u32>,
     ended: Vec<(u32, Result<u64, Failure>)>,
     told: Vec<String>,
@@ -356,7 +357,7 @@ fn another_layers_operations_end_when_it_hears_of_a_death() {
         e[0].send_packet(to, Meta { kind: ADD, words: [amount, 0] }, &[], Urgency::Urgent)
             .expect("it lives as far as is known");
     };
-    // The first answer is on its way when process 1 dies; the second question is never read.
+    // The first answer is in flight when process 1 dies; the second request is never read.
     add(1, 5);
     e[1].poll();
     add(1, 7);

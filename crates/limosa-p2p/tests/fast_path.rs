@@ -1,11 +1,10 @@
-//! Messages that are sent, received and waited for at once, mixed at random with messages that go the general path,
-//! against a model.
+//! Messages on the fast path, mixed at random with messages on the general path, compared with a model.
 
 use limosa_base::segment::{self, PAGE};
 use limosa_device::shm::{Seats, ShmDevice};
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::Region;
-use limosa_p2p::{Awaited, Engine, Label, Mode, Options, Received, RequestId, Short, Started, Unobserved, Wait};
+use limosa_p2p::{Engine, FastWait, Label, Mode, Options, Received, RequestId, Short, Started, Unobserved, Wait};
 use proptest::prelude::*;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -19,7 +18,7 @@ const OPTIONS: Options = Options {
 };
 const ROOM: usize = 5000;
 
-/// Two engines whose locks are biased to the calling thread.
+/// Creates two engines whose locks are biased to the calling thread.
 fn pair() -> [Arc<Engine>; 2] {
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
     [0, 1].map(|rank| {
@@ -45,9 +44,9 @@ enum Step {
         tag: Option<i32>,
         fast: bool,
     },
-    /// The receiver polls.
+    /// A poll of the receiver.
     Poll,
-    /// Waits for this receive and the next ones, if they can be done.
+    /// A wait for this receive and the next ones, if they can complete.
     Wait {
         first: usize,
         count: usize,
@@ -69,12 +68,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..150)
 }
 
-/// A receive that was started.
+/// A started receive.
 struct Open {
     id: RequestId,
     tag: Option<i32>,
     buffer: Box<[u8]>,
-    /// The number of the message that it gets.
+    /// Number of the message that it gets.
     message: Option<usize>,
 }
 
@@ -82,7 +81,7 @@ struct Open {
 struct Model {
     /// Tag and bytes of each message.
     sent: Vec<(i32, Vec<u8>)>,
-    /// Messages that no receive gets yet.
+    /// Messages that no receive matches yet.
     free: Vec<usize>,
     open: Vec<Open>,
 }
@@ -101,7 +100,7 @@ impl Model {
         }
     }
 
-    /// The message that a receive gets that begins now.
+    /// Returns the message that a receive gets which begins now.
     fn take(&mut self, tag: Option<i32>) -> Option<usize> {
         let at = self.free.iter().position(|&number| fits(tag, self.sent[number].0))?;
         Some(self.free.remove(at))
@@ -115,7 +114,7 @@ impl Model {
 }
 
 fn room(buffer: &mut [u8]) -> Region {
-    // SAFETY: the buffers live until their receives are done, and nobody looks at them before.
+    // SAFETY: the buffers live until their receives are complete, and are not read before.
     unsafe { Region::contiguous(buffer.as_mut_ptr(), buffer.len()) }
 }
 
@@ -123,7 +122,7 @@ fn pattern(tag: Option<i32>, named: bool) -> Pattern {
     Pattern { context: 2, source: if named { Some(0) } else { None }, tag }
 }
 
-/// Waits for some receives, which all get messages; true if that was possible.
+/// Waits for some receives, all of which get messages. Returns whether that was possible.
 fn wait(engine: &Engine, model: &mut Model, first: usize, count: usize, fast: bool) -> bool {
     let last = model.open.len().min(first + count);
     if first >= last || model.open[first..last].iter().any(|open| open.message.is_none()) {
@@ -132,7 +131,7 @@ fn wait(engine: &Engine, model: &mut Model, first: usize, count: usize, fast: bo
     let names: Vec<Short> = model.open[first..last].iter().map(|open| open.id.short()).collect();
     let mut ends = vec![None; names.len()];
     let waited = match fast {
-        true => engine.try_wait(names.len(), |i| Awaited::Request(names[i]), |i, received| ends[i] = received),
+        true => engine.try_wait(names.len(), |i| FastWait::Request(names[i]), |i, received| ends[i] = received),
         false => engine
             .wait_each(
                 names.len(),
@@ -152,7 +151,7 @@ fn wait(engine: &Engine, model: &mut Model, first: usize, count: usize, fast: bo
             model.check(open.message.expect("checked above"), end.expect("a receive"), &open.buffer);
         }
         assert!(
-            names.iter().all(|&name| !engine.try_wait(1, |_| Awaited::Request(name), |_, _| ())),
+            names.iter().all(|&name| !engine.try_wait(1, |_| FastWait::Request(name), |_, _| ())),
             "a name is good for one wait"
         );
     }
@@ -179,7 +178,7 @@ fn start(engine: &Engine, model: &mut Model, named: bool, tag: Option<i32>, fast
     let label = Label { context: 2, note: 0, peer: None, tag, is_send: false };
     let pattern = pattern(tag, named);
     let peer = if named { Some(0) } else { None };
-    // SAFETY: the buffer lives until its receive is done.
+    // SAFETY: the buffer lives until its receive is complete.
     let started = if fast { unsafe { engine.try_start_receive(peer, &pattern, &mut buffer, label) } } else { None };
     let id = started.unwrap_or_else(|| engine.receive_labelled(&pattern, room(&mut buffer), label));
     let message = model.take(tag);
@@ -217,7 +216,7 @@ proptest! {
                 }
             }
         }
-        // What is still open gets its message now.
+        // The open receives get their messages now.
         for tag in 0..2 {
             for _ in 0..model.open.len() {
                 send(&a, &b, &mut model, tag, 8, true);
@@ -234,9 +233,9 @@ proptest! {
     }
 }
 
-/// What must go the general path.
+/// Operations that must take the general path.
 #[test]
-fn what_is_not_ordinary_is_left_alone() {
+fn unusual_operations_take_the_general_path() {
     let [a, b] = pair();
     let envelope = Envelope { context: 2, source: 0, tag: 1 };
     let any = pattern(None, true);
@@ -244,7 +243,7 @@ fn what_is_not_ordinary_is_left_alone() {
     assert!(!a.try_send(1, &envelope, &[7; 8]), "nothing was sent to this process before");
     assert!(!a.try_send(0, &envelope, &[7; 8]), "to itself");
     assert_eq!(b.try_receive(0, &any, &mut buffer), None, "there is nothing");
-    assert!(!b.try_wait(1, |_| Awaited::Request(Short { index: 77, generation: 1 }), |_, _| ()), "no such request");
+    assert!(!b.try_wait(1, |_| FastWait::Request(Short { index: 77, generation: 1 }), |_, _| ()), "no such request");
     let first = a.send(1, &envelope, room(&mut [7; 8]), Mode::Standard).expect("send");
     assert!(matches!(first, Started::Done));
     b.receive_blocking(&any, room(&mut buffer), &Unobserved);
@@ -263,7 +262,7 @@ fn what_is_not_ordinary_is_left_alone() {
             let _ = a.holdings(); // takes the lock, which revokes the bias
             a.try_send(1, &envelope, &[8; 8])
         });
-        assert!(other.join().expect("a thread"), "the lock is nobody's any more");
+        assert!(other.join().expect("a thread"), "the lock has no bias any more");
     });
     assert_eq!(b.try_receive(0, &any, &mut buffer), Some(Received { source: 0, tag: 1, bytes: 8 }));
     assert_eq!(buffer, [8; 8]);

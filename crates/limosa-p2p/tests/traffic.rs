@@ -40,12 +40,12 @@ fn bytes(len: usize, seed: u64) -> Vec<u8> {
 }
 
 fn out(data: &[u8]) -> Region {
-    // SAFETY: the tests keep the data until the send is done.
+    // SAFETY: the tests keep the data until the send is complete.
     unsafe { Region::contiguous(data.as_ptr().cast_mut(), data.len()) }
 }
 
 fn room(data: &mut [u8]) -> Region {
-    // SAFETY: the tests leave the data alone until the receive is done.
+    // SAFETY: the tests do not touch the data until the receive is complete.
     unsafe { Region::contiguous(data.as_mut_ptr(), data.len()) }
 }
 
@@ -152,7 +152,7 @@ fn a_transfer_completes_while_its_receiver_computes() {
         let data = bytes(4 << 20, 1);
         let mut got = vec![0; data.len()];
         let id = e[1].receive(&Pattern { context: 2, source: Some(0), tag: Some(0) }, room(&mut got));
-        // Rank 1 does not call its engine until the sender has its memory back: only its helper thread can take part.
+        // Rank 1 does not call its engine until the sender has its memory back: only its helper thread can do the work.
         send(&e[0], 1, 0, &data, Mode::Standard);
         let end = finish(&e[1], id);
         assert_eq!((end.source, end.bytes, end.failure), (0, data.len() as u64, None));
@@ -221,7 +221,7 @@ fn operations_can_be_cancelled_until_they_are_matched() {
         let data = bytes(len, 1);
         let Started::Pending(id) = e[0].send(1, &envelope, out(&data), mode).expect("send") else { panic!("too fast") };
         e[0].cancel(id);
-        // The receiver is not in the library; its helper thread gives the message back.
+        // The receiver is not in the library; its helper thread returns the message.
         assert!(finish(&e[0], id).cancelled);
         assert_eq!(e[1].unexpected_bytes(), 0, "a message that was given back is not held");
     }
@@ -296,14 +296,14 @@ fn messages_in_parts_reach_receives_posted_before_between_and_after_and_probes()
         let order: Vec<usize> = (0..lengths.len()).map(|i| (i * 3 + round as usize) % lengths.len()).collect();
         for &tag in &order {
             let pattern = Pattern { context: 2, source: Some(0), tag: Some(tag as i32) };
-            // The middle one gets a buffer that is too short for it.
+            // The middle message gets a buffer that is too short for it.
             let room_for = if tag == 2 { 6000 } else { lengths[tag] };
             let mut data = vec![0u8; room_for];
             let end = match (round + tag as u64) % 3 {
                 0 => receive(&b, Some(0), Some(tag as i32), &mut data),
                 1 => {
                     assert_eq!(b.block_on_probe(&pattern, &Unobserved).expect("a message").bytes, lengths[tag] as u64);
-                    let matched = b.probe_matched(&pattern).expect("nobody dies").expect("it was probed");
+                    let matched = b.probe_matched(&pattern).expect("all live").expect("it was probed");
                     let id = b.receive_matched(matched, room(&mut data));
                     finish(&b, id)
                 }
@@ -320,7 +320,7 @@ fn messages_in_parts_reach_receives_posted_before_between_and_after_and_probes()
     all.iter().for_each(|e| e.stop());
 }
 
-/// Starts `count` sends of `data` with this tag; gives those that are not done.
+/// Starts `count` sends of `data` with this tag. Returns the incomplete ones.
 fn flood(engine: &Engine, to: u32, tag: i32, data: &[u8], count: usize) -> Vec<RequestId> {
     let envelope = Envelope { context: 2, source: engine.rank() as i32, tag };
     let start = |_| match engine.send(to, &envelope, out(data), Mode::Standard).expect("send") {
@@ -331,7 +331,7 @@ fn flood(engine: &Engine, to: u32, tag: i32, data: &[u8], count: usize) -> Vec<R
 }
 
 const LIMIT: usize = 1 << 20;
-/// More than is still taken when the limit is reached: one burst of packets.
+/// Bytes that may be taken beyond the limit: one burst of packets.
 const BURST: usize = 1 << 17;
 
 #[test]
@@ -340,7 +340,7 @@ fn a_flood_to_a_process_that_never_receives_stops_at_the_limit_and_arrives_later
     let data = bytes(1000, 5);
     let count = 4 * LIMIT / data.len();
     let pending = flood(&e[0], 1, 0, &data, count);
-    // The receiver does not come; its helper may take what it likes.
+    // No thread of the receiver enters the library; its helper may take packets.
     for _ in 0..200 {
         e[0].poll();
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -408,12 +408,12 @@ fn a_flood_goes_on_when_some_of_it_has_been_received() {
     while e[1].unexpected_bytes() <= LIMIT {
         std::thread::yield_now();
     }
-    // The receiver leaves what comes now on the lane, which the sender fills.
+    // The receiver leaves later packets on the lane, which the sender fills.
     e[1].help_once();
     e[0].poll();
     let mut held = e[1].unexpected_bytes();
     loop {
-        // Such a receive looks for nothing new: it takes what is held.
+        // Such a receive polls for nothing: it takes a held message.
         let mut got = vec![0; data.len()];
         e[1].receive_blocking(&Pattern { context: 2, source: Some(0), tag: Some(0) }, room(&mut got), &Unobserved);
         left -= 1;

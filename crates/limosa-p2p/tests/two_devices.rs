@@ -1,5 +1,4 @@
-//! Engines that reach some peers through shared memory and others through sockets: processes 0 and 1 share memory, and
-//! both are connected with 2.
+//! Engines with two devices: processes 0 and 1 share memory, and both are connected with process 2 by sockets.
 
 use limosa_base::segment::{self, PAGE};
 use limosa_device::DeviceId;
@@ -20,7 +19,7 @@ use std::time::Duration;
 const OPTIONS: Options =
     Options { wait: Wait::Block, spin_ns: 0, eager_limit: 8000, unexpected_limit: 1 << 30, independent_progress: true };
 
-/// `third`: options of process 2, which the others reach through sockets.
+/// Creates three engines. `third`: options of process 2, which the others reach through sockets.
 fn engines(third: Options) -> Vec<Arc<Engine>> {
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
     let sockets = socket_devices(3).expect("sockets");
@@ -41,12 +40,12 @@ fn engines(third: Options) -> Vec<Arc<Engine>> {
 }
 
 fn out(data: &[u8]) -> Region {
-    // SAFETY: the tests keep the data until the send is done.
+    // SAFETY: the tests keep the data until the send is complete.
     unsafe { Region::contiguous(data.as_ptr().cast_mut(), data.len()) }
 }
 
 fn room(data: &mut [u8]) -> Region {
-    // SAFETY: the tests leave the data alone until the receive is done.
+    // SAFETY: the tests do not touch the data until the receive is complete.
     unsafe { Region::contiguous(data.as_mut_ptr(), data.len()) }
 }
 
@@ -105,7 +104,7 @@ fn a_blocked_receive_is_woken_by_either_device() {
             scope.spawn(move || {
                 for i in 0..300u64 {
                     send(&e[from], 0, &i.to_ne_bytes());
-                    // The next one comes when this one was answered: process 0 sleeps again and again.
+                    // The next message is sent when this one was answered: process 0 sleeps repeatedly.
                     receive(&e[from], Some(0), &mut [0; 8]);
                 }
             });
@@ -121,7 +120,7 @@ fn a_blocked_receive_is_woken_by_either_device() {
 
 #[test]
 fn a_peer_that_is_stopped_holds_up_nobody_on_the_other_device() {
-    // Nobody looks at what arrives at process 2.
+    // No thread of process 2 polls.
     let e = engines(Options { independent_progress: false, ..OPTIONS });
     let data = vec![5; 4000];
     let stuck: Vec<RequestId> = (0..2000).filter_map(|_| start(&e[0], 2, &data)).collect();
@@ -142,7 +141,7 @@ fn a_peer_that_is_stopped_holds_up_nobody_on_the_other_device() {
         }
     });
     assert!(stuck.iter().any(|&id| e[0].peek(id).is_none()), "process 2 has still not looked");
-    // It goes on: all arrives after all.
+    // It resumes: everything arrives.
     for _ in 0..2000 {
         let mut got = vec![0; 4000];
         let id = e[2].receive(&Pattern { context: 2, source: Some(0), tag: None }, room(&mut got));
@@ -159,7 +158,7 @@ fn a_peer_that_is_stopped_holds_up_nobody_on_the_other_device() {
 fn a_death_on_one_device_ends_a_blocked_receive_and_leaves_the_other_device_alone() {
     let mut e = engines(OPTIONS);
     for engine in &e {
-        engine.set_concerns(Box::new(|_, needs, peer| needs == Needs::Anybody || needs == Needs::Rank(peer as i32)));
+        engine.set_concerns(Box::new(|_, needs, peer| needs == Needs::AnyMember || needs == Needs::Rank(peer as i32)));
     }
     let dying = e.pop().expect("process 2");
     std::thread::scope(|scope| {
@@ -208,7 +207,7 @@ fn the_helper_leaves_a_device_to_a_thread_that_polls() {
         after = e[2].traffic().helped;
         ends.store(true, Ordering::Relaxed);
     });
-    // The first message comes while the doorbell still calls the helper.
+    // The first message arrives while the doorbell still calls the helper.
     assert!(after <= before + 1, "the helper was called {} times although a thread polls", after - before);
     e.iter().for_each(|e| e.stop());
 }

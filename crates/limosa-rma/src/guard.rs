@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use limosa_base::biased::this_thread;
 use limosa_base::bulk::{Bulk, Singles};
-use limosa_base::process_lock::{Locked, PATIENCE, ProcessLock};
+use limosa_base::process_lock::{Locked, ProcessLock, YIELDS_PER_LIVENESS_CHECK};
 use limosa_base::segment::Foreign;
 use limosa_base::sync::{AtomicU32, Ordering, yield_now};
 
@@ -171,7 +171,7 @@ impl Guard {
             let mut yields = 0u32;
             while !line.user.singles.are_out() {
                 yields = yields.wrapping_add(1);
-                if yields.is_multiple_of(PATIENCE) {
+                if yields.is_multiple_of(YIELDS_PER_LIVENESS_CHECK) {
                     let place = line.user.place.load(Ordering::Relaxed);
                     if place != 0 && !self.is_alive(place - 1) {
                         break;

@@ -1,11 +1,11 @@
-//! Models of the slots for loom.
+//! Models of slot segments for loom.
 
 #![cfg_attr(not(test), allow(dead_code, reason = "only the models make a slots on the heap"))]
 
 use super::*;
 use std::ops::Deref;
 
-/// A slot segment on the heap, without slots: a model that wants some has its own.
+/// A segment on the heap, without slots: a model that needs slots adds its own.
 #[derive(Default)]
 pub struct Heap {
     common: Common,
@@ -34,7 +34,7 @@ mod tests {
     use loom::thread;
     use std::sync::Arc;
 
-    /// What the members share.
+    /// State that the members share.
     struct Group<const SIZE: usize> {
         heap: Memory,
         bells: [AtomicU32; SIZE],
@@ -64,16 +64,16 @@ mod tests {
             }
         }
 
-        /// After a change: rings whom it concerns.
+        /// Rings the members whose condition holds, after a change.
         fn tell_sleepers(&self, slots: &SlotSegment) {
-            if slots.anybody_asleep() {
+            if slots.has_sleepers() {
                 slots.for_each_wakeable(|member| self.ring(member));
                 slots.for_each_requester(|member| self.ring(member));
             }
         }
     }
 
-    /// Runs `member` for each member in a thread of its own, with at most so many preemptions.
+    /// Runs `member` for each member in a thread of its own, with a bounded number of preemptions.
     fn check<const SIZE: usize>(
         preemptions: usize,
         member: impl Fn(&Group<SIZE>, &SlotSegment) + Send + Sync + 'static,
@@ -100,7 +100,7 @@ mod tests {
         }
     }
 
-    /// Sleeps as the contract says.
+    /// Sleeps by the contract of the module.
     fn sleep_until<const SIZE: usize>(group: &Group<SIZE>, slots: &SlotSegment, awaited: Awaited) {
         if !slots.holds(awaited) {
             slots.begin_sleep(awaited);
@@ -118,13 +118,13 @@ mod tests {
             for call in 1..=NOTES + 1 {
                 if slots.me() == 0 {
                     spin_until(slots, Awaited::AllFinished(call.saturating_sub(NOTES.min(SLOTS))));
-                    // SAFETY: loom checks that nobody reads the slot now.
+                    // SAFETY: loom checks that there is no concurrent reader of the slot.
                     group.slots[0].with_mut(|slot| unsafe { *slot = call });
                     slots.post(call, call, call as u16, &[call; 6]);
                 } else {
                     spin_until(slots, Awaited::Note(0, call));
                     assert_eq!(slots.tag_of(0, call), Some(call as u16));
-                    // SAFETY: loom checks that nobody writes to the note or to the slot now.
+                    // SAFETY: loom checks that there is no concurrent writer of the note or the slot.
                     slots.note(0, call).body.with(|body| assert_eq!(unsafe { *body }, [call; 6]));
                     // SAFETY: as above.
                     group.slots[0].with(|slot| assert_eq!(unsafe { *slot }, call));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn two_who_sleep_for_each_other_both_wake() {
+    fn two_members_that_sleep_for_each_other_both_wake() {
         check::<2>(3, |group, slots| {
             slots.post(1, 0, 0, &[0; 6]);
             group.tell_sleepers(slots);
@@ -188,13 +188,13 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_room_sees_it_or_is_seen() {
+    fn a_request_for_room_sees_the_room_or_is_seen() {
         check::<2>(4, |group, slots| {
             if slots.me() == 0 {
                 slots.ask_for_room(true);
                 fence::heavy();
                 if !slots.has_finished(1, 1) {
-                    // The other has yet to look, and will see it.
+                    // The other member has yet to check, and will see the flag.
                     group.sleep(0);
                 }
                 slots.ask_for_room(false);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_withdrawn_has_its_memory_to_itself_once_nobody_copies() {
+    fn a_withdrawn_member_owns_its_memory_once_no_member_copies() {
         check::<2>(4, |group, slots| {
             if slots.me() == 0 {
                 slots.post(1, 0, 0, &[0; 6]);
@@ -216,7 +216,7 @@ mod tests {
                 while slots.is_copying(1, 1) {
                     thread::yield_now();
                 }
-                // SAFETY: loom checks that nobody else uses the slot now.
+                // SAFETY: loom checks that the access to the slot is exclusive.
                 group.slots[0].with_mut(|slot| unsafe { *slot = 7 });
             } else if slots.tag_of(0, 1).is_some() {
                 slots.begin_copying(1);
@@ -233,7 +233,7 @@ mod tests {
     fn the_last_to_arrive_sees_what_the_others_did() {
         check::<3>(3, |group, slots| {
             let me = slots.me();
-            // SAFETY: loom checks that nobody else uses the slot now.
+            // SAFETY: loom checks that the access to the slot is exclusive.
             group.slots[me].with_mut(|slot| unsafe { *slot = 7 });
             if slots.arrive(1) == 3 {
                 // SAFETY: as above.
@@ -246,7 +246,7 @@ mod tests {
     fn pieces_of_a_transfer_are_taken_once_and_all_are_done_when_it_is_complete() {
         check::<2>(4, |group, slots| {
             while let Some(piece) = slots.take_share(0, 1, 2) {
-                // SAFETY: loom checks that nobody else uses the piece now.
+                // SAFETY: loom checks that the access to the piece is exclusive.
                 group.slots[piece as usize].with_mut(|slot| unsafe { *slot += 1 });
                 slots.count_share(0, 1, 2);
             }
@@ -257,10 +257,10 @@ mod tests {
     }
 
     #[test]
-    fn who_finds_the_note_of_the_group_sees_all_pieces_and_that_one_has_failed() {
+    fn a_reader_of_the_groups_note_sees_all_pieces_and_the_failure() {
         check::<2>(3, |group, slots| {
             while let Some(piece) = slots.take_piece(1, 2) {
-                // SAFETY: loom checks that nobody else uses the piece now.
+                // SAFETY: loom checks that the access to the piece is exclusive.
                 group.slots[piece as usize].with_mut(|slot| unsafe { *slot += 1 });
                 if piece == 1 {
                     slots.fail_piece(1, false);

@@ -1,37 +1,37 @@
-//! Memory beside the slots: as many bytes for each member, and for the group. How it is used is the affair of the layer
-//! above.
+//! Round buffers: memory beside the slots, with one part of equal size for each member and one for the group. The layer
+//! above defines their use.
 
 use crate::segment::{Foreign, Shared};
 
-/// More room for the members of a slot segment: as many bytes for each, and for the group.
+/// One part of equal size for each member of a slot segment, and one for the group.
 pub struct RoundBuffers {
     memory: Shared<Bytes>,
     part_bytes: usize,
 }
 
-/// Bytes that processes share.
+/// Memory of the round buffers.
 pub struct Bytes(());
 
 // SAFETY: nothing is read through this type.
 unsafe impl Foreign for Bytes {}
 
 impl RoundBuffers {
-    /// Bytes of shared memory that round buffers takes.
+    /// Returns the bytes of shared memory that the round buffers take.
     pub fn bytes(size: usize, part_bytes: usize) -> usize {
         (size + 1) * part_bytes
     }
 
-    /// The round buffers in `memory`.
+    /// Creates the view of the round buffers in `memory`.
     pub fn new(memory: Shared<Bytes>, part_bytes: usize) -> RoundBuffers {
         RoundBuffers { memory, part_bytes }
     }
 
-    /// Bytes of a part.
+    /// Returns the bytes of a part.
     pub fn part_bytes(&self) -> usize {
         self.part_bytes
     }
 
-    /// Where the part of a member, or of the group, is.
+    /// Returns the address of the part of a member, or of the group.
     ///
     /// # Panics
     /// If there is no such part.

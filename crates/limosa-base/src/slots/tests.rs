@@ -1,4 +1,4 @@
-//! Tests of the slots, with the members as threads that each have a mapping of their own.
+//! Tests of slot segments. The members are threads, each with a mapping of its own.
 
 use super::*;
 use crate::segment;
@@ -21,18 +21,18 @@ fn a_note_is_seen_by_all_until_another_takes_its_place() {
     all[1].post(5, 3, 7, &[1, 2, 3, 4, 5, 6]);
     for slots in &all {
         assert_eq!(slots.tag_of(1, 5), Some(7));
-        // SAFETY: the note was posted, and nobody writes to it now.
+        // SAFETY: the note was posted, and is not being written.
         assert_eq!(unsafe { *slots.body_of(1, 5) }, [1, 2, 3, 4, 5, 6]);
         assert_eq!(slots.signature_of(1, 5), 3);
         assert!(slots.holds(Awaited::Note(1, 5)) && !slots.holds(Awaited::AllNotes(5)));
     }
     all[1].post(5 + NOTES, 0, 8, &[0; 6]);
     assert_eq!(all[0].tag_of(1, 5), None);
-    assert!(all[0].holds(Awaited::Note(1, 5)), "who waits for a note that is gone must not wait for ever");
+    assert!(all[0].holds(Awaited::Note(1, 5)), "a wait for a replaced note must end");
 }
 
 #[test]
-fn a_note_that_was_taken_back_is_not_to_be_used_and_who_copies_is_seen() {
+fn a_withdrawn_note_is_invalid_and_copying_members_are_visible() {
     let all = segments(2);
     all[0].withdraw(5);
     assert!(!all[1].is_withdrawn(0, 5), "there was none");
@@ -44,7 +44,7 @@ fn a_note_that_was_taken_back_is_not_to_be_used_and_who_copies_is_seen() {
     assert!(all[1].is_withdrawn(0, 5) && !all[1].is_withdrawn(0, 6));
     all[1].end_copying();
     assert!(!all[0].is_copying(1, 5));
-    assert!(all[1].holds(Awaited::Note(0, 5)), "who waits for it finds that it is not there any more");
+    assert!(all[1].holds(Awaited::Note(0, 5)), "a wait for a withdrawn note must end");
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn slots_do_not_overlap() {
     let all = segments(2);
     for member in 0..=2 {
         for number in 0..SLOTS {
-            // SAFETY: nobody else uses the slot.
+            // SAFETY: the access to the slot is exclusive.
             unsafe { all[0].slot_of(member, number).write_bytes((member as u64 * SLOTS + number) as u8, 256) };
         }
     }
@@ -66,7 +66,7 @@ fn slots_do_not_overlap() {
 }
 
 #[test]
-fn counts_belong_to_their_turn() {
+fn counts_belong_to_their_call() {
     let all = segments(2);
     assert_eq!((all[0].arrive(9), all[1].arrive(9)), (1, 2));
     assert_eq!(all[0].arrive(9 + NOTES), 1);
@@ -107,11 +107,11 @@ fn only_those_are_woken_whose_condition_holds() {
         all[by].for_each_wakeable(|member| list.push(member));
         list
     };
-    assert!(!all[0].anybody_asleep());
+    assert!(!all[0].has_sleepers());
     all[1].begin_sleep(Awaited::Note(0, 1));
     all[2].begin_sleep(Awaited::AllNotes(1));
     all[3].begin_sleep(Awaited::AllFinished(1));
-    assert!(all[0].anybody_asleep());
+    assert!(all[0].has_sleepers());
     all[0].post(1, 0, 0, &[0; 6]);
     assert_eq!(woken(0), [1]);
     all[1].end_sleep();
@@ -121,7 +121,7 @@ fn only_those_are_woken_whose_condition_holds() {
     all.iter().for_each(|slots| slots.finish(1));
     assert_eq!(woken(0), [3]);
     all[3].end_sleep();
-    assert!(!all[0].anybody_asleep());
+    assert!(!all[0].has_sleepers());
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_request_is_granted_once_it_holds_and_needs_no_sleep() {
         list
     };
     all[2].request(Some(Awaited::NotesBelow(2, 1)));
-    assert!(all[0].anybody_asleep());
+    assert!(all[0].has_sleepers());
     all[0].post(1, 0, 0, &[0; 6]);
     assert!(told(0).is_empty());
     all[1].post(1, 0, 0, &[0; 6]);
@@ -142,16 +142,16 @@ fn a_request_is_granted_once_it_holds_and_needs_no_sleep() {
     assert!(told(1).is_empty());
     all[2].request(None);
     all[2].request(None);
-    assert!(!all[0].anybody_asleep());
+    assert!(!all[0].has_sleepers());
     all[1].begin_sleep(Awaited::AllFinished(9));
     all[1].await_anything();
     let mut woken = Vec::new();
     all[0].for_each_wakeable(|member| woken.push(member));
-    assert_eq!(woken, [1], "who sleeps lightly is woken by anything");
+    assert_eq!(woken, [1], "a member that awaits anything is woken by any change");
 }
 
 #[test]
-fn who_wants_room_is_seen_until_there_is_some() {
+fn a_request_for_room_is_visible_until_it_ends() {
     let all = segments(2);
     assert!(!all[0].is_room_wanted());
     all[1].ask_for_room(true);
@@ -161,7 +161,7 @@ fn who_wants_room_is_seen_until_there_is_some() {
 }
 
 #[test]
-fn steps_of_later_turns_come_later() {
+fn steps_of_later_calls_come_later() {
     let all = segments(2);
     all[0].advance(Progress::new(7, 3));
     assert!(
@@ -178,7 +178,7 @@ fn steps_of_later_turns_come_later() {
 }
 
 #[test]
-fn a_wish_survives_its_encoding() {
+fn a_condition_survives_its_encoding() {
     let step = Progress::new(1 << 43, MAX_STEPS);
     let kinds =
         [Awaited::Note(65534, u64::MAX), Awaited::AllNotes(1), Awaited::AllFinished(2), Awaited::Complete(0, 77)];
@@ -198,12 +198,12 @@ fn the_last_user_is_told_so() {
     assert_eq!((all[2].leave(), all[0].leave(), all[1].leave()), (false, false, true));
 }
 
-/// Wakes the threads of members.
+/// Parks and unparks the members' threads.
 struct Bells(Vec<Mutex<Option<Thread>>>);
 
 impl Bells {
     fn changed(&self, slots: &SlotSegment) {
-        if slots.anybody_asleep() {
+        if slots.has_sleepers() {
             slots.for_each_wakeable(|member| {
                 if let Some(thread) = &*self.0[member].lock().unwrap() {
                     thread.unpark();
@@ -212,7 +212,7 @@ impl Bells {
         }
     }
 
-    /// Sleeps at once until the condition holds, by the rules of the module.
+    /// Sleeps at once until the condition holds, by the contract of the module.
     fn sleep_until(&self, slots: &SlotSegment, awaited: Awaited) {
         let begun = Instant::now();
         while !slots.holds(awaited) {
@@ -231,7 +231,7 @@ impl Bells {
     }
 }
 
-/// Every member passes calls of all kinds, sleeping whenever it has to wait; a lost wake-up leaves it asleep.
+/// Has every member perform calls of all kinds, and sleeps for every wait. A lost wake-up leaves it asleep.
 #[test]
 fn no_wake_up_is_lost() {
     const MEMBERS: usize = 4;
@@ -288,5 +288,5 @@ fn no_wake_up_is_lost() {
         }
     });
     assert!(segments.iter().all(|slots| slots.holds(Awaited::AllFinished(CALLS))));
-    assert!(!segments[0].anybody_asleep());
+    assert!(!segments[0].has_sleepers());
 }

@@ -1,4 +1,4 @@
-//! Fences between processes; there are none in models with loom.
+//! Fences between processes. Models with loom have none.
 
 #[cfg(not(loom))]
 mod processes;

@@ -1,7 +1,7 @@
-//! Processes agree on one kind of fence, also with one that may not use `membarrier`.
+//! Tests that processes agree on one kind of fence, even with one that may not use `membarrier`.
 //!
-//! Each member of a group is a process of its own: this program again, which takes commands from its standard input. A
-//! filter for system calls makes `membarrier` fail in one of them, as in a container that was started differently.
+//! Each member of a group is a process of its own: this program again, controlled through its standard input. In one of
+//! them a filter for system calls makes `membarrier` fail, as in a container that was started differently.
 
 use limosa_base::fence::{self, Members, Membership, Word};
 use limosa_base::segment::{self, Foreign, PAGE, Shared};
@@ -15,7 +15,7 @@ const MEMBERS: u32 = 3;
 /// Rounds of the handshake.
 const ROUNDS: u64 = 3000;
 
-/// What the members share.
+/// State that the members share.
 #[repr(C)]
 struct Common {
     words: [Word; MEMBERS as usize],
@@ -23,13 +23,13 @@ struct Common {
     clutter: [Line; 8],
 }
 
-/// One side of a handshake: in each round it stores the round's number in `mine` and looks at the other's.
+/// One side of a handshake. In each round it stores the round's number in `mine` and loads the word of its partner.
 #[repr(C, align(128))]
 struct Side {
     mine: AtomicU64,
     ready: Line,
     done: Line,
-    /// The last round in which it did not see the other's store.
+    /// The last round in which it did not see its partner's store.
     missed: Line,
 }
 
@@ -49,11 +49,11 @@ impl Members for Group {
 
 // ---- a member -------------------------------------------------------------------------------------------------------
 
-/// From now on `membarrier` fails in this process.
+/// Makes `membarrier` fail in this process from now on.
 fn refuse_membarrier() {
     let statement = |code: u32, k| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let mut program = [
-        // The number of the system call is the first word of what a filter sees.
+        // The number of the system call is the first word of the filter's input.
         statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
         libc::sock_filter {
             jf: 1,
@@ -63,7 +63,7 @@ fn refuse_membarrier() {
         statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
     ];
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    // SAFETY: the filter is valid during the call, and lets everything else pass.
+    // SAFETY: the filter is valid during the call, and allows all other calls.
     let done = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
             && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) == 0
@@ -81,14 +81,14 @@ fn await_round(line: &Line, round: u64) {
     }
 }
 
-/// Plays one side of the handshake; returns the rounds in which neither saw the other.
+/// Plays one side of the handshake. Returns the number of rounds in which neither side saw its partner's store.
 fn shake_hands(common: &Common, side: usize, fence: fn()) -> u64 {
     let (own, other) = (&common.sides[side], &common.sides[1 - side]);
     let mut failures = 0;
     for round in 1..=ROUNDS {
         own.ready.0.store(round, Ordering::Release);
         await_round(&other.ready, round);
-        // These lines are at the other side's processor: the store below waits behind theirs, unless the fence makes it
+        // These lines are in the partner's cache. The store below queues behind their stores, unless the fence makes it
         // visible.
         common.clutter.iter().for_each(|line| line.0.store(round, Ordering::Relaxed));
         own.mine.store(round, Ordering::Relaxed);
@@ -104,7 +104,7 @@ fn shake_hands(common: &Common, side: usize, fence: fn()) -> u64 {
 }
 
 fn member(fd: i32, me: u32) {
-    // SAFETY: the parent left this descriptor open for us.
+    // SAFETY: the parent keeps this descriptor open for this process.
     let file = unsafe { BorrowedFd::borrow_raw(fd) };
     let group = Arc::new(Group(Shared::new(file, 0, PAGE).expect("map")));
     let further = Arc::new(Group(Shared::new(file, PAGE as u64, PAGE).expect("map")));
@@ -149,7 +149,7 @@ struct Process {
 
 impl Process {
     fn start(file: &OwnedFd, me: u32) -> Process {
-        // SAFETY: clears the flag that would close our own descriptor in the child.
+        // SAFETY: clears the close-on-exec flag of our own descriptor.
         unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFD, 0) };
         let mut child = Command::new(std::env::current_exe().expect("this program"))
             .env("LIMOSA_TEST_MEMBER", format!("{} {me}", file.as_raw_fd()))
@@ -191,7 +191,7 @@ fn processes() -> Vec<Process> {
     (0..MEMBERS).map(|me| Process::start(&file, me)).collect()
 }
 
-/// The first plays the light side, the second the heavy one.
+/// Runs the handshake: the first process plays the light side, the second the heavy one.
 fn failed_handshakes(all: &mut [Process]) -> String {
     all[0].tell("light");
     all[1].tell("heavy");

@@ -287,7 +287,7 @@ impl Mailboxes {
     /// Wakes whoever waits for what is the case now, after a change.
     #[inline]
     fn tell(&self) {
-        if self.slots.anybody_asleep() {
+        if self.slots.has_sleepers() {
             let memory = self.engine.expect_host_memory();
             self.slots.for_each_wakeable(|member| memory.ring(self.peers[member]));
             self.slots.for_each_requester(|member| memory.ring_urgently(self.peers[member]));
@@ -300,7 +300,7 @@ impl Mailboxes {
     fn tell_all(&self) {
         self.tell();
         // Who sleeps here is counted among all.
-        if self.slots.anybody_asleep() && *self.sleepers.lock() > 0 {
+        if self.slots.has_sleepers() && *self.sleepers.lock() > 0 {
             self.engine.notify();
         }
     }

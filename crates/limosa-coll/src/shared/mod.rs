@@ -288,7 +288,7 @@ impl SharedGroup {
     /// wait for.
     #[inline]
     fn tell(&self) {
-        if self.slots.anybody_asleep() {
+        if self.slots.has_sleepers() {
             self.tell_sleepers();
         }
     }

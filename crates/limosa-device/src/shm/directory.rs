@@ -187,7 +187,7 @@ impl HostMemory {
 mod tests {
     use super::super::{Seats, ShmDevice};
     use super::*;
-    use limosa_base::process_lock::PATIENCE;
+    use limosa_base::process_lock::YIELDS_PER_LIVENESS_CHECK;
     use std::os::fd::AsFd;
 
     fn memories(ranks: u32) -> Vec<HostMemory> {
@@ -268,7 +268,7 @@ mod tests {
                         );
                         order.lock().unwrap().push("second");
                     });
-                    (0..5 * PATIENCE).for_each(|_| std::thread::yield_now());
+                    (0..5 * YIELDS_PER_LIVENESS_CHECK).for_each(|_| std::thread::yield_now());
                     order.lock().unwrap().push("first");
                     Some((PAGE, 3))
                 })

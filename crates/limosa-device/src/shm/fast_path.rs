@@ -31,7 +31,7 @@ impl ShmDevice {
     pub fn try_take(&mut self, from: Address, wanted: &Meta, mask: u64, to: &mut [u8]) -> Option<(u64, usize)> {
         let index = *self.lane_of.get(from as usize)? as usize;
         let lane = self.incoming.get_mut(index)?;
-        let cell = lane.consumer.look(&lane.memory)?;
+        let cell = lane.consumer.peek_in_place(&lane.memory)?;
         let words = cell.words();
         if cell.info as u8 != wanted.kind || words[0] != wanted.words[0] || words[1] & mask != wanted.words[1] {
             return None;
@@ -108,9 +108,9 @@ mod tests {
         b.accept_lanes(0).expect("lanes");
         a.want_room(1);
         let doorbell = a.doorbell();
-        doorbell.set(limosa_base::doorbell::State::Asleep);
+        doorbell.set(limosa_base::doorbell::DoorbellState::Asleep);
         assert!(taken(&mut b, 5, u64::MAX, 8).is_some());
-        assert!(doorbell.is(limosa_base::doorbell::State::Awake));
+        assert!(doorbell.is(limosa_base::doorbell::DoorbellState::Awake));
         assert!(a.try_send(1, &meta, &[7; 8]));
     }
 

@@ -1,6 +1,6 @@
 //! Three connected processes on each device.
 
-use limosa_base::doorbell::State;
+use limosa_base::doorbell::DoorbellState;
 use limosa_base::pool::POOL_BYTES;
 use limosa_base::process::Identity;
 use limosa_base::segment::{self, PAGE};
@@ -53,7 +53,7 @@ impl Member {
         }
         self.device.rest();
         match self.device.wait_descriptor() {
-            None => self.bell.is(State::Awake),
+            None => self.bell.is(DoorbellState::Awake),
             Some(descriptor) => {
                 let time = Timespec { tv_sec: patience.as_secs() as _, tv_nsec: 0 };
                 poll(&mut [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)], Some(&time)).expect("poll") > 0

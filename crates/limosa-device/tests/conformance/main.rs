@@ -4,7 +4,7 @@ mod fabrics;
 mod severed;
 
 use fabrics::{Fabric, Member};
-use limosa_base::doorbell::State;
+use limosa_base::doorbell::DoorbellState;
 use limosa_device::fabric::Library;
 use limosa_device::{Data, Device, DeviceError, Devices, Meta, Sent, Urgency};
 use limosa_sim::{Conditions, Network};
@@ -180,7 +180,7 @@ fn a_send_without_room_has_no_effect_and_whoever_wants_room_is_woken_when_there_
         let count = fill(&mut f.members[0], 1, len);
         assert!(count > 0);
         assert_eq!(send(&mut f.members[0], 1, 2, &bytes(len, 7), Urgency::Urgent), Sent::NoRoom);
-        f.members[0].bell.set(State::Asleep);
+        f.members[0].bell.set(DoorbellState::Asleep);
         f.members[0].device.want_room(1);
         received(&mut f.members[0]);
         // What is under way on a network may end by itself.
@@ -232,10 +232,10 @@ fn nobody_is_starved_by_a_peer_that_sends_much(mut f: Fabric) {
 
 fn a_packet_wakes_its_receiver(mut f: Fabric) {
     let cases = [
-        (State::Asleep, Urgency::Normal),
-        (State::Asleep, Urgency::Urgent),
-        (State::AwayAll, Urgency::Normal),
-        (State::Away, Urgency::Urgent),
+        (DoorbellState::Asleep, Urgency::Normal),
+        (DoorbellState::Asleep, Urgency::Urgent),
+        (DoorbellState::AwayAll, Urgency::Normal),
+        (DoorbellState::Away, Urgency::Urgent),
     ];
     for (state, urgency) in cases {
         for len in [0, 100, 5000] {
@@ -245,7 +245,7 @@ fn a_packet_wakes_its_receiver(mut f: Fabric) {
             assert_eq!(send(&mut f.members[0], 1, 1, &bytes(len, 0), urgency), Sent::Done);
             assert!(f.members[1].wakes(), "{state:?}, {urgency:?}, {len} bytes");
             assert_eq!(awaited(&mut f.members[1], 1).len(), 1);
-            f.members[1].bell.set(State::Awake);
+            f.members[1].bell.set(DoorbellState::Awake);
         }
     }
 }
@@ -265,7 +265,7 @@ fn whoever_has_taken_all_that_came_can_sleep(mut f: Fabric) {
             let mut is_woken = true;
             while is_woken {
                 assert!(Instant::now() < deadline, "it is woken again and again although nothing comes");
-                member.bell.set(State::Asleep);
+                member.bell.set(DoorbellState::Asleep);
                 received(member);
                 is_woken = member.is_woken();
             }
@@ -276,7 +276,7 @@ fn whoever_has_taken_all_that_came_can_sleep(mut f: Fabric) {
 fn a_first_packet_arrives_at_one_who_has_looked_in_vain(mut f: Fabric) {
     assert!(received(&mut f.members[1]).is_empty());
     for from in [0, 2] {
-        f.members[1].bell.set(State::Asleep);
+        f.members[1].bell.set(DoorbellState::Asleep);
         assert_eq!(send(&mut f.members[from], 1, 1, &[], Urgency::Normal), Sent::Done);
         assert!(f.members[1].wakes());
         assert_eq!(awaited(&mut f.members[1], 1).len(), 1);
@@ -285,7 +285,7 @@ fn a_first_packet_arrives_at_one_who_has_looked_in_vain(mut f: Fabric) {
 }
 
 fn whoever_may_not_have_noticed_a_packet_can_be_alerted(mut f: Fabric) {
-    f.members[1].bell.set(State::Away);
+    f.members[1].bell.set(DoorbellState::Away);
     assert_eq!(send(&mut f.members[0], 1, 1, &[], Urgency::Normal), Sent::Done);
     if !f.members[0].device.is_attended(1) {
         assert!(!f.members[1].is_woken(), "a packet that can wait wakes no helper");
@@ -304,7 +304,7 @@ fn a_death_is_reported_once_after_all_that_was_sent_and_others_are_served_on(mut
     f.members[1].device.release().expect("release");
     // What was sent to it and not read is lost, and harms nobody.
     let _ = send(&mut f.members[0], 1, 1, &[1; 100], Urgency::Normal);
-    f.members[0].bell.set(State::Asleep);
+    f.members[0].bell.set(DoorbellState::Asleep);
     f.kill(1);
     assert!(f.members[0].wakes(), "a death is noticed while asleep");
     let (mut got, mut deaths) = (0, 0);

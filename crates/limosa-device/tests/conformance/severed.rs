@@ -2,7 +2,7 @@
 
 use crate::fabrics::{self, Fabric};
 use crate::{awaited, received, send};
-use limosa_base::doorbell::State;
+use limosa_base::doorbell::DoorbellState;
 use limosa_device::{Data, DeviceError, Devices, Meta, Sent, Urgency};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -61,7 +61,7 @@ fn a_full_disk_is_told_to_both_after_what_was_sent_before() {
     let mut f = fabrics::files();
     assert_eq!(send(&mut f.members[0], 1, 1, &[1; 50], Urgency::Normal), Sent::Done);
     symlink("/dev/full", path(&f, "drafts/0-1")).expect("a link");
-    f.members[1].bell.set(State::Asleep);
+    f.members[1].bell.set(DoorbellState::Asleep);
     let sent = f.members[0].device.send(1, &Meta::default(), Data::Bytes(&[2; 50]), Urgency::Normal);
     let error = sent.expect_err("the disk is full").to_string();
     assert!(error.contains("1/0/1.msg could not be written: No space left on device"), "{error}");
@@ -166,7 +166,7 @@ fn every_process_learns_that_the_folder_was_deleted() {
         assert_eq!(send(&mut f.members[0], 1, 1, &[1; 50], Urgency::Normal), Sent::Done);
         for member in 0..2 {
             let _ = received(&mut f.members[member]);
-            f.members[member].bell.set(State::Asleep);
+            f.members[member].bell.set(DoorbellState::Asleep);
         }
         let folder = path(&f, "");
         fs::remove_dir_all(&folder).expect("the folder");

@@ -1,8 +1,8 @@
-//! What can be done immediately: short messages that are sent or received within one visit to the engine, by a thread
-//! that gets the engine's lock at once.
+//! The fast path: short messages that are sent or received in one visit to the engine, by a thread that gets the
+//! engine's lock at once.
 //!
-//! Every function here does all of its work or none of it. Where it does none, for whatever reason, the caller goes the
-//! general path, which finds the reason and reports it if it is an error.
+//! Every function here does all of its work or none. After doing none, the caller takes the general path, which
+//! determines the reason and reports errors.
 
 use super::{Core, Engine};
 use crate::matching::{Envelope, Pattern};
@@ -11,19 +11,19 @@ use crate::request::{Label, Phase, Received, RequestId, Short};
 use crate::wire;
 use limosa_device::{Meta, Peer};
 
-/// What [`Engine::try_wait`] waits for.
+/// An element of [`Engine::try_wait`]'s list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Awaited {
+pub enum FastWait {
     /// A labelled request.
     Request(Short),
-    /// Nothing.
+    /// Nothing to wait for.
     Nothing,
-    /// Something that it cannot wait for.
+    /// An object that the fast path cannot wait for.
     Unknown,
 }
 
 impl Engine {
-    /// Sends a message as [`Engine::send`] in standard mode, if it is done then.
+    /// Sends a message like [`Engine::send`] in standard mode, if it completes at once.
     #[inline(always)]
     pub fn try_send(&self, peer: Peer, envelope: &Envelope, bytes: &[u8]) -> bool {
         let Some(mut core) = self.core.try_lock() else { return false };
@@ -31,18 +31,18 @@ impl Engine {
         peer != self.rank && state.send_now(devices, peer, envelope, bytes)
     }
 
-    /// Receives a message from `peer` as [`Engine::receive_blocking`], if it is there. The pattern's source is that
-    /// peer's rank.
+    /// Receives a message from `peer` like [`Engine::receive_blocking`], if it has arrived. The pattern's source is the
+    /// rank of that peer.
     #[inline(always)]
     pub fn try_receive(&self, peer: Peer, pattern: &Pattern, to: &mut [u8]) -> Option<Received> {
         self.core.try_lock()?.try_take(peer, pattern, to)
     }
 
-    /// As [`Engine::receive_labelled`]. Takes a message from `peer` if it is there, and posts the receive otherwise.
-    /// The pattern's source is the rank of that peer, if there is one.
+    /// Starts a receive like [`Engine::receive_labelled`], by taking a message from `peer` if it has arrived, and by
+    /// posting the receive otherwise. The pattern's source is the rank of that peer, if there is one.
     ///
     /// # Safety
-    /// The memory must stay writable and otherwise untouched until the receive is done.
+    /// The memory must stay writable and otherwise untouched until completion.
     #[inline(always)]
     pub unsafe fn try_start_receive(
         &self,
@@ -63,33 +63,34 @@ impl Engine {
         core.try_post(pattern, region, label)
     }
 
-    /// As [`Engine::wait_each`], if all requests are done and none has failed or was cancelled; false otherwise. `done`
-    /// is called for all `n`, with what a receive has received.
+    /// Waits like [`Engine::wait_each`] if all requests have completed successfully; returns false, without effect,
+    /// otherwise. `done` is called for all `n`, with the envelope and length of a received message.
     #[inline(always)]
     pub fn try_wait(
         &self,
         n: usize,
-        awaited: impl Fn(usize) -> Awaited,
+        awaited: impl Fn(usize) -> FastWait,
         mut done: impl FnMut(usize, Option<Received>),
     ) -> bool {
         let Some(mut core) = self.core.try_lock() else { return false };
         let requests = &mut core.state.requests;
         for i in 0..n {
             match awaited(i) {
-                Awaited::Nothing => {}
-                Awaited::Request(short) if requests.has_succeeded(short) => {}
+                FastWait::Nothing => {}
+                FastWait::Request(short) if requests.has_succeeded(short) => {}
                 _ => return false,
             }
         }
         for i in 0..n {
-            done(i, if let Awaited::Request(short) = awaited(i) { requests.take_succeeded(short) } else { None });
+            done(i, if let FastWait::Request(short) = awaited(i) { requests.take_succeeded(short) } else { None });
         }
         true
     }
 }
 
 impl Core {
-    /// Receives the next message of `peer` if it is there, in one cell, fits, and no other receive could get it.
+    /// Receives the next message of `peer` if it has arrived, in one cell, fits the buffer, and no other receive could
+    /// match it.
     #[inline(always)]
     fn try_take(&mut self, peer: Peer, pattern: &Pattern, to: &mut [u8]) -> Option<Received> {
         if !self.state.is_next_receive() {
@@ -102,7 +103,7 @@ impl Core {
         Some(Received { source, tag, bytes: len as u64 })
     }
 
-    /// Posts a receive, if that changes nothing for anybody else.
+    /// Posts a receive, if that affects no other thread.
     #[inline(never)]
     fn try_post(&mut self, pattern: &Pattern, region: Region, label: Label) -> Option<RequestId> {
         let state = &mut self.state;

@@ -1,60 +1,59 @@
-//! What an engine holds: for tests, which see to it that nothing is left behind, and for reports of what nobody has
-//! received.
+//! Objects that an engine holds: for tests, which check that none leak, and for reports of unreceived messages.
 
 use super::Engine;
 use crate::matching::Envelope;
 
-/// Numbers of what an engine holds. All are 0 when every operation is over and its end was taken, and every message was
+/// Numbers of objects that an engine holds. All are 0 when every operation is complete and taken, and every message
 /// received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holdings {
-    /// Requests, whether done or not.
+    /// Requests, complete or not.
     pub requests: usize,
-    /// Receives that wait for a message.
+    /// Posted receives.
     pub posted: usize,
-    /// Messages that wait for a receive.
+    /// Unexpected messages.
     pub unexpected: usize,
-    /// Their bytes.
+    /// Bytes of the unexpected messages.
     pub unexpected_bytes: usize,
-    /// Messages whose parts are arriving.
+    /// Messages whose segments are arriving.
     pub arriving: usize,
-    /// Packets and streamed messages that wait for room.
+    /// Backlogged packets and streamed messages.
     pub waiting: usize,
     /// Reasons to serve urgent traffic.
     pub interest: usize,
-    /// Work that nobody has begun.
+    /// Jobs that have not begun.
     pub jobs: usize,
-    /// Offers of which nobody has told the receivers' helpers.
+    /// Offers that were not announced to the receivers' helpers.
     pub unannounced: usize,
 }
 
-/// A message that has arrived and waits for a receive.
+/// An unexpected message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreceived {
-    /// Where it comes from.
+    /// Envelope of the message.
     pub envelope: Envelope,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
-    /// Its sender cannot complete the send before it is received.
+    /// Whether the send completes only when the message is received.
     pub sender_waits: bool,
 }
 
-/// What an engine has done since it was started: messages of the program, and those of collectives that go by messages.
+/// Counters since the start of the engine: messages of the program, and of collectives by messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Messages that were started to be sent.
+    /// Messages sent.
     pub sent: u64,
-    /// Their bytes.
+    /// Bytes of the messages sent.
     pub sent_bytes: u64,
-    /// Messages that were received, or begun to be fetched.
+    /// Messages received, or being fetched.
     pub received: u64,
-    /// Their bytes.
+    /// Bytes of the messages received.
     pub received_bytes: u64,
     /// Messages copied from or to the memory of another process by this one.
     pub copied: u64,
-    /// How often a blocked thread went to sleep.
+    /// Times that a blocked thread went to sleep.
     pub sleeps: u64,
-    /// How often the helper thread was called.
+    /// Times that the helper thread was called.
     pub helped: u64,
 }
 
@@ -73,12 +72,12 @@ impl Traffic {
 }
 
 impl Engine {
-    /// What the engine has done so far.
+    /// Returns the counters so far.
     pub fn traffic(&self) -> Traffic {
         self.core.lock().state.traffic
     }
 
-    /// The messages that have arrived and wait for a receive, oldest first.
+    /// Returns the unexpected messages, oldest first.
     pub fn unreceived(&self) -> Vec<Unreceived> {
         let core = self.core.lock();
         let all = core.state.matcher.unexpected();
@@ -90,13 +89,13 @@ impl Engine {
         .collect()
     }
 
-    /// Some of the messages that [`Engine::unreceived`] gives, found in a short time.
+    /// Returns some of the messages of [`Engine::unreceived`], in bounded time.
     pub fn some_unreceived(&self) -> Vec<(Envelope, u64)> {
         let core = self.core.lock();
         core.state.matcher.some_unexpected().map(|(envelope, message)| (*envelope, message.len())).collect()
     }
 
-    /// What the engine holds now.
+    /// Returns the numbers of objects that the engine holds.
     pub fn holdings(&self) -> Holdings {
         let core = self.core.lock();
         let state = &core.state;

@@ -1,10 +1,9 @@
-//! Leaving the library: what a thread does before it returns to the program, and what the helper and the alarm thread do
-//! while none is there.
+//! Leaving the library: what a thread does before it returns to the program, and what the service threads (helper and
+//! alarm) do while no thread is in the library.
 
-use super::waiting::MOST_DOUBLINGS;
-use super::{Core, Engine};
+use super::{Core, Engine, MAX_DOUBLINGS};
 use limosa_base::biased::Guard;
-use limosa_base::doorbell::State as Bell;
+use limosa_base::doorbell::DoorbellState;
 use limosa_base::{cpu, thread};
 use limosa_device::DeathWatch;
 use std::cell::Cell;
@@ -13,62 +12,62 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 thread_local! {
-    /// This is the helper or the alarm thread.
+    /// Set on service threads.
     static SERVICE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// True on the helper and the alarm thread, which have small stacks and are unknown to the program: no function of the
-/// program may run there.
+/// Returns whether this is a service thread (helper, alarm). Service threads have small stacks, and the program does
+/// not know them: they must not run functions of the program.
 pub fn in_service() -> bool {
     SERVICE.get()
 }
 
-/// The alarm thread does what a thread has left undone when it left the library, after this time.
+/// Time after which the alarm thread does the work that a thread deferred when it left the library.
 pub(super) const LINGER: Duration = Duration::from_micros(100);
-/// The same, if that is only to watch a device from which nothing is expected.
+/// The same, if the only deferred work is to poll a device from which nothing is expected.
 const LINGER_UNASKED: Duration = Duration::from_millis(1);
-/// If a thread has come back meanwhile and has left something undone again, the time starts again, this often, and
-/// grows up to this many times its length.
-const MOST_AGAIN: u32 = 16;
-const LONGEST_AGAIN: u32 = 4;
-/// An attendant that wants to be called again is called after this time, then after twice as long, and so on,
-/// [`MOST_DOUBLINGS`] times.
+/// Number of times that the alarm is restarted because a thread has deferred work again meanwhile.
+const MAX_RESTARTS: u32 = 16;
+/// Maximum time of a restarted alarm, as a multiple of its first time.
+const MAX_LINGER_FACTOR: u32 = 4;
+/// Time after which an attendant that asked for it is called again. It doubles with each consecutive call,
+/// [`MAX_DOUBLINGS`] times.
 const REMINDER: Duration = Duration::from_millis(1);
-/// Time between two attempts to start the thread that watches for deaths.
+/// Time between attempts to start the thread that watches for deaths.
 const AGAIN: Duration = Duration::from_secs(1);
 
 impl Engine {
-    /// Ends a visit to the engine: runs jobs, wakes threads whose requests are done, states who is where.
+    /// Ends a visit to the engine: runs jobs, wakes threads whose requests are complete, and sets the doorbell's state.
     ///
-    /// What only matters if no thread comes back soon is left to the alarm: telling others' helpers about offers, and
-    /// having the own helper see to unfinished schedules. Both would cost more than what they are for in a program that
-    /// goes on communicating.
+    /// Work that matters only if no thread returns soon is deferred to the alarm: announcing offers to the receivers'
+    /// helpers, and assigning unfinished schedules to this process's helper. In a program that keeps communicating,
+    /// both would cost more than they gain.
     #[inline]
     pub(super) fn leave<'a>(&'a self, mut core: Guard<'a, Core>) {
-        if core.is_quiet() && self.doorbell.is(Bell::Away) {
+        if core.is_quiet() && self.doorbell.is(DoorbellState::Away) {
             core.state.completed = false;
             return;
         }
-        self.leave_something(core);
+        self.leave_slowly(core);
     }
 
-    /// As [`Engine::leave`], when something may have to be done for others.
+    /// Ends a visit on the slow path of [`Engine::leave`]: peers may depend on this process.
     #[inline(never)]
-    fn leave_something<'a>(&'a self, mut core: Guard<'a, Core>) {
+    fn leave_slowly<'a>(&'a self, mut core: Guard<'a, Core>) {
         let Core { devices, state, .. } = &mut *core;
         state.unannounced.retain(|(peer, _)| !devices.is_attended(*peer));
         let is_expected = !core.state.unannounced.is_empty()
-            || (core.state.continuations > 0 && !self.doorbell.is(Bell::AwayAll))
-            || self.has_looked_for_sleepers(&core)
+            || (core.state.continuations > 0 && !self.doorbell.is(DoorbellState::AwayAll))
+            || self.has_polled_for_sleepers(&core)
             || (core.devices.is_unwatched() && core.state.serves_urgently());
-        let put_off = is_expected || core.devices.is_unwatched();
-        if put_off && !self.leave_to_alarm(&mut core, if is_expected { LINGER } else { LINGER_UNASKED }) {
-            return self.leave_for_good(core);
+        let deferred = is_expected || core.devices.is_unwatched();
+        if deferred && !self.leave_to_alarm(&mut core, if is_expected { LINGER } else { LINGER_UNASKED }) {
+            return self.leave_without_deferring(core);
         }
-        self.leave_for(core, put_off);
+        self.leave_for(core, deferred);
     }
 
-    /// Calls the attendant, and again later if it wants that; true if it does.
+    /// Calls the attendant, and schedules another call if it asks for that. Returns whether it does.
     pub(super) fn attend(&self, core: &mut Guard<'_, Core>) -> bool {
         let wants_more = self.attendant.get().is_some_and(|attendant| Guard::unlocked(core, attendant));
         if wants_more {
@@ -78,29 +77,30 @@ impl Engine {
         wants_more
     }
 
-    /// Sets the alarm for calling the attendant. The time grows with the number of reminders in a row.
+    /// Sets the alarm for the attendant. The time grows with the number of consecutive reminders.
     pub(super) fn set_reminder(&self, core: &mut Core) {
-        self.set_alarm(core, REMINDER * (1 << core.reminders.min(MOST_DOUBLINGS)));
+        self.set_alarm(core, REMINDER * (1 << core.reminders.min(MAX_DOUBLINGS)));
     }
 
-    /// Sets the alarm to go off after [`LINGER`]; false if it cannot be set.
+    /// Sets the alarm to expire after [`LINGER`]. Returns false if it cannot be set.
     pub(super) fn set_alarm_soon(&self, core: &mut Core) -> bool {
         self.leave_to_alarm(core, LINGER)
     }
 
-    /// Leaves something to the alarm thread, after this time if no thread comes back; false if that cannot be.
+    /// Defers work to the alarm thread, which does it after `after` unless a thread returns. Returns false if the alarm
+    /// cannot be set.
     fn leave_to_alarm(&self, core: &mut Core, after: Duration) -> bool {
-        let count = self.put_off.load(Ordering::Relaxed).wrapping_add(1);
-        self.put_off.store(count, Ordering::Relaxed);
+        let count = self.deferrals.load(Ordering::Relaxed).wrapping_add(1);
+        self.deferrals.store(count, Ordering::Relaxed);
         if core.alarm.is_some_and(|set| set <= after) {
             return true;
         }
-        self.put_off_then.store(count, Ordering::Relaxed);
+        self.deferrals_when_set.store(count, Ordering::Relaxed);
         self.linger_us.store(after.as_micros() as u32, Ordering::Relaxed);
         self.set_alarm(core, after)
     }
 
-    /// Sets the alarm, unless it is set to the same or a shorter time already: the sooner alarm wins. False if it
+    /// Sets the alarm, unless it is set to the same or a shorter time: the earlier alarm wins. Returns false if it
     /// cannot be set.
     fn set_alarm(&self, core: &mut Core, after: Duration) -> bool {
         if core.alarm.is_some_and(|set| set <= after) {
@@ -124,8 +124,8 @@ impl Engine {
         running.is_some()
     }
 
-    /// The frame of the engine's own threads. A panic in one of them would end independent progress without a word, so
-    /// it ends the job.
+    /// Runs the body of one of the engine's own threads. A panic there would end independent progress silently, so it
+    /// ends the job.
     pub(super) fn serve(&self, name: &str, body: impl FnOnce(&Engine)) {
         SERVICE.set(true);
         cpu::take_short_turns();
@@ -145,22 +145,22 @@ impl Engine {
         }
     }
 
-    /// The alarm thread: does what a thread that left the library has put off.
+    /// Runs the alarm thread, which does the work that a leaving thread deferred.
     ///
-    /// If a thread has been there again meanwhile, it is not gone: the alarm is put off too, without the lock, since a
-    /// lock that changes hands and woken helpers would cost a program that goes on communicating a third of its time.
+    /// If a thread has been in the engine since, the alarm is deferred again, without the lock. Contention for the lock
+    /// and needless helper wake-ups would cost a program that keeps communicating a third of its time.
     fn run_alarm(&self) {
         let mut again = 0;
         loop {
             if !self.alarm.wait() || self.stopping.load(Ordering::Acquire) {
                 return;
             }
-            let now = self.put_off.load(Ordering::Relaxed);
-            let has_come_back = now != self.put_off_then.swap(now, Ordering::Relaxed);
-            if has_come_back && again < MOST_AGAIN {
+            let now = self.deferrals.load(Ordering::Relaxed);
+            let has_come_back = now != self.deferrals_when_set.swap(now, Ordering::Relaxed);
+            if has_come_back && again < MAX_RESTARTS {
                 again += 1;
                 let linger = Duration::from_micros(self.linger_us.load(Ordering::Relaxed).into());
-                self.alarm.set(linger * again.min(LONGEST_AGAIN));
+                self.alarm.set(linger * again.min(MAX_LINGER_FACTOR));
                 continue;
             }
             again = 0;
@@ -168,30 +168,30 @@ impl Engine {
             core.alarm = None;
             self.attend(&mut core);
             if has_come_back && core.devices.is_unwatched() {
-                self.look_for_watcher(core);
+                self.poll_for_watcher(core);
             } else {
-                self.leave_for_good(core);
+                self.leave_without_deferring(core);
             }
         }
     }
 
-    /// Has the watcher of a device rest on, since threads come and go, which see what comes from there. Should they look
-    /// for nothing, this look is for them.
-    fn look_for_watcher<'a>(&'a self, mut core: Guard<'a, Core>) {
+    /// Polls on behalf of a device's watcher, which stays paused while threads of the program come and go and poll
+    /// themselves. They may stop doing so, hence this poll.
+    fn poll_for_watcher<'a>(&'a self, mut core: Guard<'a, Core>) {
         self.progress_in_service(&mut core);
         self.linger_us.store(LINGER_UNASKED.as_micros() as u32, Ordering::Relaxed);
         if core.has_poller() || !self.set_alarm(&mut core, LINGER_UNASKED) {
-            return self.leave_for_good(core);
+            return self.leave_without_deferring(core);
         }
         self.announce(&mut core);
         self.leave_for(core, false);
     }
 
-    /// As [`Engine::leave`], leaving nothing to the alarm.
-    pub(super) fn leave_for_good<'a>(&'a self, mut core: Guard<'a, Core>) {
+    /// Ends a visit like [`Engine::leave`], without deferring work to the alarm.
+    pub(super) fn leave_without_deferring<'a>(&'a self, mut core: Guard<'a, Core>) {
         self.announce(&mut core);
         if core.has_poller() {
-            // It sees to all this when it leaves, or sleeps.
+            // That thread does all this when it leaves or sleeps.
             return self.wake_sleepers(&mut core);
         }
         core.devices.watch_again();
@@ -199,9 +199,9 @@ impl Engine {
     }
 
     /// Ends a visit, leaving the doorbell in the state for a process without threads in the library, unless some sleep.
-    /// `put_off`: the alarm is set, and sees to unfinished schedules.
+    /// `deferred`: the alarm is set, and takes care of unfinished schedules.
     #[inline]
-    pub(super) fn leave_for<'a>(&'a self, mut core: Guard<'a, Core>, put_off: bool) {
+    pub(super) fn leave_for<'a>(&'a self, mut core: Guard<'a, Core>, deferred: bool) {
         let by_program = !core.state.for_program.is_empty() && !in_service();
         let mut moved = false;
         loop {
@@ -214,36 +214,36 @@ impl Engine {
                 if !self.doorbell.is_polled() {
                     return;
                 }
-                if put_off && core.alarm.is_some() && self.has_looked_for_sleepers(&core) {
-                    // This thread probably comes back soon. Until the alarm goes off, every visit looks for them.
+                if deferred && core.alarm.is_some() && self.has_polled_for_sleepers(&core) {
+                    // This thread probably returns soon. Until the alarm expires, every visit polls for the sleepers.
                     if self.progress_unasked(&mut core) {
                         continue;
                     }
                     return;
                 }
-                // Sleepers may rely on this thread's look.
-                self.hand_over(&core);
+                // Sleepers may rely on this thread's polling.
+                self.end_delegation(&core);
                 return;
             }
             core.state.completed = false;
-            // Jobs ran without the lock: schedules may have ended or begun meanwhile, and the alarm may have gone off.
-            let by_alarm = put_off && core.alarm.is_some();
-            let rest = if core.state.continuations > 0 && !by_alarm { Bell::AwayAll } else { Bell::Away };
-            let must_look = core.state.has_backlog() && {
+            // Jobs ran without the lock: schedules may have ended or begun meanwhile, and the alarm may have expired.
+            let by_alarm = deferred && core.alarm.is_some();
+            let rest =
+                if core.state.continuations > 0 && !by_alarm { DoorbellState::AwayAll } else { DoorbellState::Away };
+            let must_poll = core.state.has_backlog() && {
                 let core = &mut *core;
                 core.state.want_room(&mut core.devices)
             };
-            if must_look {
-                // Others have been asked for room: the look below completes that.
+            if must_poll {
+                // Peers were asked for room; the poll below completes that handshake.
             } else if self.doorbell.is(rest) && !moved {
                 return;
-            } else if rest == Bell::Away && !core.state.serves_urgently() {
+            } else if rest == DoorbellState::Away && !core.state.serves_urgently() {
                 self.doorbell.set_away_lazily();
                 return;
             }
             self.doorbell.set(rest);
-            // A look takes a part of what has arrived. Nobody rings again for the rest, so this thread looks until it
-            // finds nothing.
+            // A poll takes a part of what has arrived, and no further ring announces the rest. Hence the loop.
             moved = self.progress_unasked(&mut core);
             if !moved && !core.state.has_jobs(by_program) {
                 if !by_alarm {
@@ -254,13 +254,13 @@ impl Engine {
         }
     }
 
-    /// The helper thread: serves what cannot wait while no thread is in the library. It also starts the thread that
-    /// watches for deaths when the first look is due: a short job has ended by then, and does without.
+    /// Runs the helper thread, which serves urgent traffic while no thread is in the library. It also starts the thread
+    /// that watches for deaths, when its first check is due: a short job has ended by then and needs no such thread.
     pub(super) fn run_helper(&self) {
         let mut deaths = self
             .deaths
             .as_ref()
-            .filter(|_| self.has_company)
+            .filter(|_| self.has_host_peers)
             .map(|deaths| (Instant::now() + DeathWatch::FIRST_LOOK, deaths));
         loop {
             let is_called = self.doorbell.helper_wait(deaths.map(|(due, _)| due));
@@ -270,7 +270,7 @@ impl Engine {
             if let Some((due, watcher)) = deaths
                 && Instant::now() >= due
             {
-                // Where there can be no more threads now there may be later.
+                // Thread creation may succeed later.
                 let is_started = self.this.upgrade().is_some_and(|engine| watcher.start(&engine).is_ok());
                 deaths = (!is_started).then(|| (Instant::now() + AGAIN, watcher));
             }
@@ -280,7 +280,7 @@ impl Engine {
         }
     }
 
-    /// Does what the helper thread does when it is called.
+    /// Does the work of one call of the helper thread.
     pub fn help_once(&self) {
         let mut core = self.core.lock();
         core.state.traffic.helped += 1;
@@ -293,6 +293,6 @@ impl Engine {
             }
             Guard::bump(&mut core);
         }
-        self.leave_for_good(core);
+        self.leave_without_deferring(core);
     }
 }

@@ -1,4 +1,4 @@
-//! The engine's peers: how each is reached, what this process shares with those of its host, and peers that join later.
+//! The engine's peers: their devices, the memory shared with peers on this host, and peers that join later.
 
 use super::{Engine, Watch};
 use limosa_device::shm::HostMemory;
@@ -7,51 +7,51 @@ use std::io;
 use std::sync::Arc;
 
 impl Engine {
-    /// What the processes of this host share beside messages, if they share memory.
+    /// Returns the shared structures of this host's processes, if they share memory.
     pub fn host_memory(&self) -> Option<&Arc<HostMemory>> {
         self.host.as_ref()
     }
 
-    /// Direct access to the memory of processes of this host, if any device offers it.
+    /// Returns access to the memory of processes on this host, if a device offers it.
     pub fn peer_memory(&self) -> Option<&Arc<dyn PeerMemory>> {
         self.memory.as_ref()
     }
 
-    /// As [`Engine::host_memory`], for those who know that it is there.
+    /// Returns the same as [`Engine::host_memory`], which must exist.
     ///
     /// # Panics
-    /// No memory is shared.
+    /// If no memory is shared.
     pub fn expect_host_memory(&self) -> &HostMemory {
         self.host.as_ref().expect("asked for only where memory is shared")
     }
 
-    /// As [`Engine::peer_memory`], for those who know that it is there.
+    /// Returns the same as [`Engine::peer_memory`], which must exist.
     ///
     /// # Panics
-    /// No memory is shared.
+    /// If no memory is shared.
     pub fn expect_peer_memory(&self) -> &dyn PeerMemory {
         &**self.memory.as_ref().expect("asked for only where memory is shared")
     }
 
-    /// The address of `peer` in [`Engine::host_memory`] and [`Engine::peer_memory`], if it is on this host and shares
-    /// memory with this process.
+    /// Returns the address of `peer` in [`Engine::host_memory`] and [`Engine::peer_memory`], if it is on this host and
+    /// shares memory with this process.
     pub fn host_address(&self, peer: Peer) -> Option<Address> {
         self.core.lock().devices.host_address(peer)
     }
 
-    /// The name of the device that reaches `peer`.
+    /// Returns the name of the device that reaches `peer`.
     pub fn device_name(&self, peer: Peer) -> &'static str {
         self.core.lock().devices.name(peer)
     }
 
-    /// Whether `peer` lives, as far as its device knows.
+    /// Returns whether `peer` is alive, as far as its device knows.
     pub fn is_alive(&self, peer: Peer) -> bool {
         self.core.lock().devices.is_alive(peer)
     }
 
-    /// A layer begins, or ceases, to be something for which others send urgent packets unasked, such as the memory of a
-    /// window. While there is any, a thread that leaves the library looks once more after it has said so: otherwise the
-    /// helper would not be woken for a packet that comes just then.
+    /// Announces that a layer begins, or ceases, to serve unsolicited urgent packets, for example for the memory of a
+    /// window. While any layer does, a leaving thread polls once more after it has set the doorbell. Otherwise a packet
+    /// that arrives just then would not wake the helper.
     pub fn serve_others(&self, begins: bool) {
         let mut core = self.core.lock();
         let served = core.state.served;
@@ -59,7 +59,7 @@ impl Engine {
         self.leave(core);
     }
 
-    /// Makes ready what a process needs that is to join this host as number `next`.
+    /// Prepares for a process that will join this host as number `next`.
     ///
     /// # Errors
     /// The operating system's, when there is not enough memory.
@@ -67,11 +67,11 @@ impl Engine {
         self.core.lock().devices.prepare(next)
     }
 
-    /// Gets to know processes that have joined this host. `true`: this process knew another one by this number, of which
-    /// it forgets everything; neither of the two may have sent anything yet.
+    /// Adds processes that have joined this host. `true`: the number was in use by another process, which is forgotten;
+    /// neither process may have sent anything yet.
     ///
     /// # Errors
-    /// The operating system's, when there can be no more threads.
+    /// The operating system's, when no further thread can be created.
     pub fn meet(&self, peers: &[(Peer, bool)]) -> io::Result<()> {
         let mut core = self.core.lock();
         for (peer, knew_another) in peers {
@@ -88,7 +88,7 @@ impl Engine {
         }
     }
 
-    /// Adds a device to an engine that runs, for peers that join later (spawned or connected processes).
+    /// Adds a device to a running engine, for peers that join later (spawned or connected processes).
     ///
     /// # Errors
     /// The operating system's, when its descriptor cannot be watched.
@@ -99,7 +99,7 @@ impl Engine {
         drop(core);
         if let Some((descriptor, ready)) = descriptor {
             let watch = Watch::new(descriptor, ready);
-            // Threads neither start nor stop meanwhile.
+            // Holding the helper's lock prevents that threads start or stop meanwhile.
             let helper = self.helper.lock();
             if let Some(this) = self.this.upgrade().filter(|_| helper.is_some()) {
                 watch.start(&this)?;
@@ -109,18 +109,18 @@ impl Engine {
         Ok(id)
     }
 
-    /// Forgets all of a peer that is on a device of [`Engine::add_device`]: another process gets its number, or it comes
-    /// back. What is under way with it ends.
+    /// Forgets a peer on a device of [`Engine::add_device`], whose number another process takes, or which returns.
+    /// Pending operations with it fail.
     pub fn forget_peer(&self, peer: Peer) {
         let mut core = self.core.lock();
         core.state.forget(peer);
         self.leave(core);
     }
 
-    /// Adds a peer that has joined: the one at this address of this device. Its number is the next one.
+    /// Adds a peer that has joined, at this address of this device. Returns its number, which is the next one.
     ///
     /// # Panics
-    /// There is no such device.
+    /// If there is no such device.
     pub fn add_peer(&self, device: DeviceId, address: Address) -> Peer {
         let mut core = self.core.lock();
         core.state.add_peer();

@@ -1,6 +1,6 @@
-//! Probes: looking at messages that no receive was posted for, and taking them to be received later.
+//! Probes: inspecting unexpected messages, and extracting them for a later receive.
 
-use super::sleepers::Awaited;
+use super::sleepers::WaitReason;
 use super::{Engine, Observer};
 use crate::interrupt::Interrupted;
 use crate::matching::{Envelope, Pattern};
@@ -8,14 +8,14 @@ use crate::memory::Region;
 use crate::request::{Completion, Failure, RequestId};
 use crate::state::Unexpected;
 
-/// A message taken by a matched probe, to be received once.
+/// A message that a matched probe has extracted, to be received once.
 pub struct Matched {
     envelope: Envelope,
     message: Unexpected,
 }
 
 impl Matched {
-    /// Source, tag and length of the message.
+    /// Returns source, tag and length of the message.
     pub fn completion(&self) -> Completion {
         seen(&self.envelope, &self.message)
     }
@@ -26,11 +26,11 @@ fn seen(envelope: &Envelope, message: &Unexpected) -> Completion {
 }
 
 impl Engine {
-    /// The message that a receive with this pattern would get now, if there is one.
+    /// Returns envelope and length of the message that a receive with this pattern would get now, if any.
     ///
     /// # Errors
-    /// [`Failure::Device`], [`Failure::NoMemory`], [`Failure::PeerDied`] if there is none and a peer that could send
-    /// one has died.
+    /// [`Failure::Device`], [`Failure::NoMemory`], and [`Failure::PeerDied`] if there is none and a possible sender has
+    /// died.
     pub fn probe(&self, pattern: &Pattern) -> Result<Option<Completion>, Failure> {
         let mut core = self.core.lock();
         let mut found = core.state.matcher.probe(pattern).map(|(e, m)| seen(e, m));
@@ -43,7 +43,7 @@ impl Engine {
         lost.map_or(Ok(found), Err)
     }
 
-    /// Waits for a message that a receive with this pattern would get; the message stays.
+    /// Waits for a message that a receive with this pattern would get, without extracting it.
     ///
     /// # Errors
     /// As for [`Engine::probe`], and [`Failure::Interrupted`].
@@ -58,7 +58,7 @@ impl Engine {
                 found.is_some()
             },
             observer,
-            Awaited::Message(*pattern),
+            WaitReason::Message(*pattern),
         );
         match waited {
             Ok(()) => found.expect("the wait ends when something is found"),
@@ -66,7 +66,7 @@ impl Engine {
         }
     }
 
-    /// Takes the message that a receive with this pattern would get now, if there is one (a matched probe).
+    /// Extracts the message that a receive with this pattern would get now, if any (a matched probe).
     ///
     /// # Errors
     /// As for [`Engine::probe`].
@@ -83,7 +83,7 @@ impl Engine {
         lost.map_or(Ok(taken), Err)
     }
 
-    /// Receives a message that a matched probe took.
+    /// Receives a message that a matched probe has extracted.
     pub fn receive_matched(&self, matched: Matched, region: Region) -> RequestId {
         let mut core = self.core.lock();
         let core_ref = &mut *core;

@@ -1,86 +1,85 @@
-//! Threads that sleep in the engine beside threads of the same process that poll.
+//! Threads that sleep in the engine while threads of the same process poll.
 //!
-//! | who is there | the doorbell | who takes in what arrives |
+//! | threads | doorbell | handling of traffic |
 //! |---|---|---|
 //! | all sleep | `Asleep` | all are woken |
-//! | some sleep, one polls | `Awake` or `Lookout` | that one, which wakes them when they may wait for it |
-//! | some sleep, that one has left | the same, with the alarm set | each visit; after the alarm the sleepers, woken |
+//! | some sleep, one polls | `Awake` or `Delegated` | by the polling thread, which wakes sleepers that may wait for it |
+//! | some sleep, the polling one has left | the same, with the alarm set | by each visit; after the alarm by the woken sleepers |
 //!
-//! A thread that sleeps is not woken for messages of other threads: to wake it, and to have it sleep again, takes many
-//! times as long as a message. So it does not slow down a thread that communicates. Instead it is woken
-//! ([`Awaited`])
-//! - when requests end that had begun before the last one fell asleep. Nobody who sleeps waits for a later one
-//!   ([`crate::request::Requests::turn`]);
-//! - when a message is held that its probe asks for;
-//! - when a handler of packets says so ([`crate::handlers::Actions::notify`]), or somebody by [`Engine::notify`];
-//! - when messages are lost or nothing begins on some context any more;
-//! - by another process that has changed shared memory: if anybody may wait for such a change, the doorbell is in state
-//!   `Lookout` ([`limosa_base::doorbell`]).
+//! A sleeping thread is not woken for messages of other threads: waking it and letting it sleep again takes many times
+//! as long as a message, and would slow down the communicating thread. It is woken ([`WaitReason`])
+//! - when requests complete that had begun before the last thread fell asleep. No sleeping thread waits for a later one
+//!   ([`crate::request::Requests::epoch`]);
+//! - when a message is held that its probe matches;
+//! - when a packet handler asks for it ([`crate::handlers::Actions::notify`]), or a caller of [`Engine::notify`];
+//! - when messages are lost, or a context can no longer be used;
+//! - by another process that has changed shared memory. If any thread may wait for such a change, the doorbell is in
+//!   state `Delegated` ([`limosa_base::doorbell`]).
 //!
 //! Beside a thread that waits for anything else the doorbell stays `Asleep`.
 //!
-//! Whoever has polled for sleepers hands over to them before it runs code of the program, which may wait for what they
-//! do.
+//! A thread that has polled for sleepers ends the delegation before it runs code of the program, which may wait for
+//! what the sleepers do.
 
 use super::{Core, Engine};
 use crate::matching::{Envelope, Pattern};
-use limosa_base::doorbell::State as Bell;
+use limosa_base::doorbell::DoorbellState;
 use smallvec::SmallVec;
 
-/// What a condition is about, and whether the program may end the wait.
+/// Subject of a wait condition, and whether the program may interrupt the wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Awaited {
-    /// The ends of requests that had begun before.
+pub(crate) enum WaitReason {
+    /// Completions of requests that had begun before the wait.
     Requests,
-    /// Such as end by themselves: the wait cannot be ended.
+    /// Completions that are certain to come: the wait cannot be interrupted.
     CertainRequests,
-    /// That a message is held which this pattern asks for.
+    /// The arrival of an unexpected message that this pattern matches.
     Message(Pattern),
-    /// These, and what somebody tells of.
+    /// Completions, and changes announced by [`Engine::notify`] or a ring.
     News,
-    /// Anything that shows in the engine.
+    /// Any visible change in the engine.
     Anything,
 }
 
-/// What threads that are asleep wait for besides the ends of requests that had begun before.
+/// Conditions of the sleeping threads, beside the completion of requests that had begun before.
 #[derive(Default)]
-pub(crate) struct Wishes {
+pub(crate) struct SleepConditions {
     messages: SmallVec<[Pattern; 2]>,
     news: u32,
     anything: u32,
 }
 
-impl Wishes {
-    /// A thread falls asleep.
-    pub fn add(&mut self, awaited: Awaited) {
-        match awaited {
-            Awaited::Requests | Awaited::CertainRequests => {}
-            Awaited::Message(pattern) => self.messages.push(pattern),
-            Awaited::News => self.news += 1,
-            Awaited::Anything => self.anything += 1,
+impl SleepConditions {
+    /// Adds the condition of a thread that falls asleep.
+    pub fn add(&mut self, reason: WaitReason) {
+        match reason {
+            WaitReason::Requests | WaitReason::CertainRequests => {}
+            WaitReason::Message(pattern) => self.messages.push(pattern),
+            WaitReason::News => self.news += 1,
+            WaitReason::Anything => self.anything += 1,
         }
     }
 
-    /// It has woken.
-    pub fn remove(&mut self, awaited: Awaited) {
-        match awaited {
-            Awaited::Requests | Awaited::CertainRequests => {}
-            Awaited::Message(pattern) => {
+    /// Removes the condition of a thread that has woken.
+    pub fn remove(&mut self, reason: WaitReason) {
+        match reason {
+            WaitReason::Requests | WaitReason::CertainRequests => {}
+            WaitReason::Message(pattern) => {
                 let at = self.messages.iter().position(|other| *other == pattern).expect("it was added");
                 self.messages.swap_remove(at);
             }
-            Awaited::News => self.news -= 1,
-            Awaited::Anything => self.anything -= 1,
+            WaitReason::News => self.news -= 1,
+            WaitReason::Anything => self.anything -= 1,
         }
     }
 
-    /// Somebody may wait for the end of any request.
+    /// Returns whether a thread may wait for the completion of any request.
     #[inline]
     pub fn include_all(&self) -> bool {
         self.anything > 0
     }
 
-    /// Somebody may wait for this message to be held.
+    /// Returns whether a thread may wait for this unexpected message.
     #[inline]
     pub fn include(&self, envelope: &Envelope) -> bool {
         self.anything > 0 || self.messages.iter().any(|pattern| pattern.matches(envelope))
@@ -88,34 +87,35 @@ impl Wishes {
 }
 
 impl Core {
-    /// Whether a thread in a blocking call polls.
+    /// Returns whether a thread in a blocking call polls.
     pub(super) fn has_poller(&self) -> bool {
         self.waiters > self.sleepers
     }
 }
 
 impl Engine {
-    /// Whether a polling thread sees all that others would be woken for, except for what wakes them all the same.
+    /// Returns whether a polling thread sees everything for which the sleepers must be woken, except what wakes them in
+    /// any case.
     #[inline]
-    fn can_look_for_others(&self, core: &Core) -> bool {
+    fn can_poll_for_others(&self, core: &Core) -> bool {
         match core.sleepers {
             0 => core.state.serves_urgently(),
-            _ => core.state.wishes.anything == 0 && self.options.independent_progress,
+            _ => core.state.sleep_conditions.anything == 0 && self.options.independent_progress,
         }
     }
 
-    /// This thread is going to poll: there is no need to wake the helper, or threads that sleep, for what it sees.
+    /// Announces that this thread polls: its traffic need not wake the helper or sleeping threads.
     #[inline]
-    pub(super) fn look_out(&self, core: &Core) {
-        if self.can_look_for_others(core) {
+    pub(super) fn delegate_polling(&self, core: &Core) {
+        if self.can_poll_for_others(core) {
             match core.sleepers {
-                0 => self.doorbell.set(Bell::Awake),
-                _ => self.doorbell.look_out(core.state.wishes.news == 0),
+                0 => self.doorbell.set(DoorbellState::Awake),
+                _ => self.doorbell.delegate_polling(core.state.sleep_conditions.news == 0),
             }
         }
     }
 
-    /// Wakes sleepers if something was completed that they may wait for.
+    /// Wakes the sleepers if anything was completed that they may wait for.
     #[inline]
     pub(super) fn wake_sleepers(&self, core: &mut Core) {
         if core.sleepers > 0 && std::mem::take(&mut core.state.completed) {
@@ -123,24 +123,24 @@ impl Engine {
         }
     }
 
-    /// Has sleepers look for themselves again, before this thread, which has polled for them, runs code of the program:
-    /// that may wait for what they do.
-    pub(super) fn hand_over(&self, core: &Core) {
+    /// Lets sleepers poll for themselves again. Called before this thread, which has polled for them, runs code of the
+    /// program: that code may wait for what the sleepers do.
+    pub(super) fn end_delegation(&self, core: &Core) {
         if core.sleepers > 0 && self.doorbell.is_polled() {
-            self.doorbell.hand_over();
+            self.doorbell.end_delegation();
         }
     }
 
-    /// Threads sleep and are not woken for what arrives: somebody has polled for them.
+    /// Returns whether threads sleep that rely on the polling of another thread.
     #[inline]
-    pub(super) fn has_looked_for_sleepers(&self, core: &Core) -> bool {
-        core.sleepers > 0 && core.state.wishes.anything == 0 && self.doorbell.is_polled()
+    pub(super) fn has_polled_for_sleepers(&self, core: &Core) -> bool {
+        core.sleepers > 0 && core.state.sleep_conditions.anything == 0 && self.doorbell.is_polled()
     }
 
-    /// Before this thread sleeps: wakes other sleepers if something was completed that they may wait for.
+    /// Wakes other sleepers, before this thread sleeps, if anything was completed that they may wait for.
     pub(super) fn wake_others(&self, core: &mut Core) {
-        // What was completed here may be what another sleeper waits for; this thread has looked already and sets the
-        // state again if need be.
+        // A completion in this visit may concern another sleeper. This thread has polled already, and sets the state
+        // again if needed.
         if std::mem::take(&mut core.state.completed) && core.sleepers > 1 {
             self.doorbell.wake_own();
         }

@@ -1,4 +1,4 @@
-//! What the engine's threads do, seen from inside.
+//! Tests of the engine's threads, with access to its internals.
 
 use super::leaving::LINGER;
 use super::*;
@@ -41,7 +41,7 @@ fn engines(n: u32, options: Options) -> Vec<Arc<Engine>> {
 fn a_sooner_alarm_wins_over_a_later_one() {
     let e = engines(1, OPTIONS);
     let mut core = e[0].core.lock();
-    // The attendant has wanted to be called again for long: the next reminder comes late.
+    // The attendant has asked to be called again many times: the next reminder comes late.
     core.reminders = u32::MAX;
     e[0].set_reminder(&mut core);
     assert!(e[0].alarm.remaining() > LINGER, "the reminder is the only alarm");
@@ -78,7 +78,7 @@ fn a_panic_in_a_thread_of_the_engine_is_reported() {
     let id = e[1].receive(&Pattern { context: 2, source: None, tag: None }, Region::empty());
     e[1].then(id, Box::new(|_, _| panic!("too much")));
     let _ = e[0].send(1, &Envelope { context: 2, source: 0, tag: 0 }, Region::empty(), Mode::Standard).expect("send");
-    // No thread is in engine 1 but its own.
+    // No thread is in engine 1 except its own.
     let reason = reported.recv().expect("a report");
     assert!(reason.contains("too much"), "{reason}");
     e.iter().for_each(|e| e.stop());
@@ -94,7 +94,7 @@ fn more_messages_than_one_look_takes_are_all_received_while_nobody_is_in_the_lib
         let done = done.clone();
         e[1].then(id, Box::new(move |_, _| done.send(()).expect("the test waits")));
     }
-    // All of them arrive before the alarm thread comes to look.
+    // All of them arrive before the alarm thread polls.
     let held = e[1].core.lock();
     for _ in 0..MANY {
         let _ =
@@ -108,11 +108,11 @@ fn more_messages_than_one_look_takes_are_all_received_while_nobody_is_in_the_lib
     e.iter().for_each(|e| e.stop());
 }
 
-/// Process 1, which sends packets to process 0 as no engine would.
+/// Process 1, which sends packets that no engine sends.
 struct Rogue(ShmDevice);
 
 impl Rogue {
-    /// With the engine of process 0, of `n`.
+    /// Creates a rogue peer beside the engine of process 0, of `n` processes.
     fn with_victim(n: u32) -> (Rogue, Arc<Engine>) {
         let file = file();
         let victim = engine(&file, 0, n, OPTIONS);
@@ -152,7 +152,7 @@ fn packets_that_make_no_sense_are_errors() {
             wire::enveloped(wire::OFFER, &envelope),
             Offer { len: 2, pieces: 3, ..offer }.encode().to_vec(),
         ),
-        ("a stream for nobody", about(wire::STREAM), vec![1]),
+        ("a stream without a receive", about(wire::STREAM), vec![1]),
         ("no length", about(wire::ACCEPT), vec![]),
         ("an unknown send, accepted", about(wire::ACCEPT), words(&[8])),
         ("an unknown send, done", about(wire::DONE), vec![]),
@@ -181,7 +181,7 @@ fn no_peer_ends_a_send_to_another() {
     let region = unsafe { Region::contiguous(data.as_ptr().cast_mut(), data.len()) };
     let envelope = Envelope { context: 2, source: 0, tag: 0 };
     let Ok(Started::Pending(id)) = victim.send(2, &envelope, region, Mode::Synchronous) else {
-        panic!("nobody receives it")
+        panic!("it has no receive")
     };
     rogue.send(wire::about(wire::DONE, id.to_wire(), 0), &[]);
     victim.block_on(&mut |view| view.is_broken() || view.is_done(id), &Unobserved).expect("not interrupted");
@@ -190,7 +190,7 @@ fn no_peer_ends_a_send_to_another() {
     victim.stop();
 }
 
-/// Numbers that a packet may hold: small ones, request ids of the first requests, and very large ones.
+/// Numbers in packets: small ones, ids of the first requests, and very large ones.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![
         0u64..8,
@@ -210,9 +210,9 @@ proptest! {
         ),
     ) {
         let (mut rogue, victim) = Rogue::with_victim(2);
-        // The packets may write to it as long as the engine lives, and that is longer than this function.
+        // The packets may write to the memory as long as the engine lives, which is longer than this function runs.
         let memory = Box::leak(vec![0u8; 200_000].into_boxed_slice()).as_mut_ptr();
-        // SAFETY: all regions lie in the memory, do not overlap, and nobody else uses it.
+        // SAFETY: all regions lie in the memory, do not overlap, and have no other user.
         let region = |at, len| unsafe { Region::contiguous(memory.add(at), len) };
         let pattern = |tag| Pattern { context: 2, source: None, tag };
         let _ = (victim.receive(&pattern(Some(1)), region(0, 10)), victim.receive(&pattern(None), region(10, 90_000)));
@@ -260,8 +260,8 @@ fn packets_of_other_layers_reach_their_handlers_in_order_and_are_answered() {
         e[0].send_packet(1, Meta { kind: ASK, words: [i, 0] }, &i.to_ne_bytes()[..(i % 9) as usize], Urgency::Urgent)
             .expect("send");
     }
-    // No thread of either process is in the library any more but the helpers. Several threads may have handled packets,
-    // and what each does without the lock is in no order.
+    // Only the helpers of both processes are in the library. Several threads may have handled packets, and their
+    // unlocked work has no defined order.
     let mut answers: Vec<_> = (0..COUNT).map(|_| answers.recv().expect("an answer")).collect();
     answers.sort_by_key(|(_, (handled, ..))| *handled);
     for (i, (rank, (handled, from, words, data))) in (0..COUNT).zip(answers) {
@@ -283,9 +283,9 @@ fn what_is_under_way_in_a_group_whose_members_disagree_ends_everywhere() {
     let lost = e[1].receive(&pattern(GROUP), Region::empty());
     let other = e[1].receive(&pattern(GROUP + 1), Region::empty());
     let Ok(Started::Pending(sent)) = e[1].send(0, &envelope(GROUP, 1), region(), Mode::Standard) else {
-        panic!("nobody receives so much")
+        panic!("no receive takes so much")
     };
-    // A message that nobody has received is not received any more.
+    // An unexpected message of an ended group cannot be received.
     let _ =
         e[2].send(1, &Envelope { context: GROUP, source: 2, tag: 9 }, Region::empty(), Mode::Standard).expect("send");
     let text = "rank 0 called one thing, rank 1 another ü".repeat(20);
@@ -305,7 +305,7 @@ fn what_is_under_way_in_a_group_whose_members_disagree_ends_everywhere() {
     failure(e[1].receive_blocking(&unreceived, Region::empty(), &Unobserved).failure);
     failure(e[0].send(1, &envelope(GROUP, 0), Region::empty(), Mode::Standard).err().map(Box::new));
     assert!(e[1].is_impaired() && e[1].lost_group(GROUP).is_some() && e[1].lost_group(GROUP + 2).is_none());
-    // Other contexts do not hear of it.
+    // Other contexts are not affected.
     let _ = e[2]
         .send(1, &Envelope { context: GROUP + 1, source: 2, tag: 5 }, Region::empty(), Mode::Standard)
         .expect("send");
@@ -323,11 +323,11 @@ fn who_has_left_a_group_that_disagrees_is_not_waited_for() {
     let region = || unsafe { Region::contiguous(big.as_ptr().cast_mut(), big.len()) };
     let send = |context| match e[1].send(0, &Envelope { context, source: 1, tag: 7 }, region(), Mode::Standard) {
         Ok(Started::Pending(id)) => id,
-        _ => panic!("nobody receives so much"),
+        _ => panic!("no receive takes so much"),
     };
     let [first, other, second] = [GROUP, GROUP + 1, GROUP + 2].map(send);
     e[0].stop();
-    // It learns of one end after the other one has left, and of the other one before.
+    // It learns of one end after the leaving process has left, and of the second end before.
     e[1].end_group(GROUP, 1..2, 17, "before");
     e[0].say_farewell(&[0, 1]);
     for (id, text) in [(first, "before"), (second, "after")] {
@@ -343,7 +343,7 @@ fn who_has_left_a_group_that_disagrees_is_not_waited_for() {
     e[1].stop();
 }
 
-/// Does something before a thread sleeps.
+/// Runs a function before a thread sleeps.
 struct BeforeSleep<F>(F);
 
 impl<F: Fn()> Observer for BeforeSleep<F> {
@@ -372,11 +372,11 @@ fn a_thread_that_is_late_to_sleep_does_not_miss_what_another_one_has_taken_for_i
         let (receive, send) = (&receive, &send);
         scope.spawn(move || {
             let news = std::cell::Cell::new(Some((start, lies_down)));
-            // The message comes when this thread has decided to sleep, and the other one takes it and sleeps, too.
+            // The message arrives when this thread has decided to sleep; the second thread takes it and sleeps, too.
             let observer = BeforeSleep(|| {
                 if let Some((start, lies_down)) = news.take() {
                     send(1);
-                    start.send(()).expect("the other thread waits");
+                    start.send(()).expect("the second thread waits");
                     lies_down.recv().expect("it is going to sleep");
                 }
             });
@@ -386,7 +386,7 @@ fn a_thread_that_is_late_to_sleep_does_not_miss_what_another_one_has_taken_for_i
         scope.spawn(move || {
             started.recv().expect("the first thread is going to sleep");
             let observer = BeforeSleep(|| {
-                // The first thread listens once.
+                // The first thread receives once.
                 let _ = lie_down.send(());
             });
             receive(2, &observer);
@@ -399,10 +399,10 @@ fn a_thread_that_is_late_to_sleep_does_not_miss_what_another_one_has_taken_for_i
     e.iter().for_each(|e| e.stop());
 }
 
-/// Counts waits, and tells of each look in vain.
-struct Looks(Cell<u32>, mpsc::Sender<()>);
+/// Counts waits, and reports each wake-up without progress.
+struct FruitlessWakeUps(Cell<u32>, mpsc::Sender<()>);
 
-impl Observer for Looks {
+impl Observer for FruitlessWakeUps {
     fn blocked(&self) {
         self.0.set(self.0.get() + 1);
     }
@@ -410,7 +410,7 @@ impl Observer for Looks {
     fn resumed(&self) {}
 
     fn woken_for_nothing(&self) {
-        // The receiver is gone after the last look.
+        // The receiver is gone after the last report.
         let _ = self.1.send(());
     }
 }
@@ -422,7 +422,7 @@ fn a_thread_that_is_woken_in_vain_again_and_again_shows_one_wait() {
     std::thread::scope(|scope| {
         let e = &e;
         let waiting = scope.spawn(move || {
-            let observer = Looks(Cell::new(0), look);
+            let observer = FruitlessWakeUps(Cell::new(0), look);
             let pattern = Pattern { context: 2, source: Some(0), tag: Some(1) };
             assert_eq!(e[1].receive_blocking(&pattern, Region::empty(), &observer).failure, None);
             observer.0.get()
@@ -440,19 +440,19 @@ fn a_thread_that_is_woken_in_vain_again_and_again_shows_one_wait() {
     e.iter().for_each(|e| e.stop());
 }
 
-/// Process 1 as if a thread slept there, and another one polled.
-fn beside_a_sleeper(awaited: sleepers::Awaited) -> Vec<Arc<Engine>> {
+/// Puts process 1 into the state in which one thread sleeps and another polls.
+fn beside_a_sleeper(awaited: sleepers::WaitReason) -> Vec<Arc<Engine>> {
     let e = engines(2, OPTIONS);
     let mut core = e[1].core.lock();
     core.sleepers = 1;
-    core.state.wishes.add(awaited);
-    e[1].doorbell.set(Bell::Asleep);
-    e[1].look_out(&core);
+    core.state.sleep_conditions.add(awaited);
+    e[1].doorbell.set(DoorbellState::Asleep);
+    e[1].delegate_polling(&core);
     drop(core);
     e
 }
 
-/// The thread that polls at process 1 takes a message in; whether the one that sleeps is woken.
+/// Lets the polling thread of process 1 take a message. Returns whether the sleeping thread is woken.
 fn arrives(e: &[Arc<Engine>], tag: i32) -> bool {
     let envelope = Envelope { context: 2, source: 0, tag };
     let _ = e[0].send(1, &envelope, Region::empty(), Mode::Standard).expect("send");
@@ -463,7 +463,7 @@ fn arrives(e: &[Arc<Engine>], tag: i32) -> bool {
 
 #[test]
 fn a_thread_that_sleeps_in_a_probe_is_woken_for_its_message_only() {
-    let e = beside_a_sleeper(sleepers::Awaited::Message(Pattern { context: 2, source: None, tag: Some(7) }));
+    let e = beside_a_sleeper(sleepers::WaitReason::Message(Pattern { context: 2, source: None, tag: Some(7) }));
     assert!(!arrives(&e, 6));
     assert!(arrives(&e, 7));
     assert_eq!(e[1].rings(), 0);
@@ -473,7 +473,7 @@ fn a_thread_that_sleeps_in_a_probe_is_woken_for_its_message_only() {
 
 #[test]
 fn a_thread_that_waits_for_what_shows_in_shared_memory_is_woken_for_that_only() {
-    let e = beside_a_sleeper(sleepers::Awaited::News);
+    let e = beside_a_sleeper(sleepers::WaitReason::News);
     assert!(!arrives(&e, 6));
     assert_eq!(e[1].rings(), 0);
     e[0].expect_host_memory().ring(1);
@@ -489,13 +489,19 @@ fn a_packet_without_a_handler_is_an_error_that_names_the_kind() {
     e[0].send_packet(1, Meta { kind: Chapter::Control.kind(3), words: [0; 2] }, &[], Urgency::Normal).expect("send");
     let pattern = Pattern { context: 2, source: None, tag: None };
     let failure = e[1].receive_blocking(&pattern, Region::empty(), &Unobserved).failure.expect("an error");
-    assert_eq!(failure.to_string(), "process 0 sent a packet of kind 99 for which no handler is registered here");
+    assert_eq!(
+        failure.to_string(),
+        "received a packet of unknown kind 99 from process 0; do the processes run different versions of Limosa?"
+    );
     e.iter().for_each(|e| e.stop());
 
     let e = engines(2, OPTIONS);
     e[1].register(Chapter::Files, vec![Box::new(|_, _, _, _| false)]);
     e[0].send_packet(1, Meta { kind: Chapter::Files.kind(0), words: [0; 2] }, &[], Urgency::Normal).expect("send");
     let failure = e[1].receive_blocking(&pattern, Region::empty(), &Unobserved).failure.expect("an error");
-    assert_eq!(failure.to_string(), "process 0 sent a packet of kind 64 that makes no sense");
+    assert_eq!(
+        failure.to_string(),
+        "received an invalid packet of kind 64 from process 0; do the processes run different versions of Limosa?"
+    );
     e.iter().for_each(|e| e.stop());
 }

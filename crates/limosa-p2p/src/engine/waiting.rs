@@ -1,79 +1,77 @@
-//! Waiting and progress: what a thread does while it is blocked in the engine.
+//! Waiting and progress: the work of a thread that is blocked in the engine.
 
 use super::leaving::in_service;
-use super::sleepers::Awaited;
-use super::{Core, Engine, Observer, View, Wait};
+use super::sleepers::WaitReason;
+use super::{Core, Engine, MAX_DOUBLINGS, Observer, View, Wait};
 use crate::handlers;
 use crate::interrupt::{self, Asking, Interrupted};
 use crate::request::{Failure, RequestId};
-use crate::state::{Job, State};
+use crate::state::{ProtocolState, UnlockedJob};
 use crate::transfer::{self, Pull, Push};
 use limosa_base::biased::Guard;
-use limosa_base::doorbell::Turn;
+use limosa_base::doorbell::SleepToken;
 use limosa_base::futex::Wakened;
 use limosa_base::{clock, cpu};
 use limosa_device::{Peer, Urgency};
 use smallvec::SmallVec;
 use std::time::Duration;
 
-/// Polls between looks at the clock.
-const POLLS_PER_LOOK: u32 = 64;
-/// Polls before yielding the processor when processes outnumber processors: a partner that is running right now may be
-/// about to answer.
+/// Polls between reads of the clock.
+const POLLS_PER_CLOCK_READ: u32 = 64;
+/// Polls before yielding when processes outnumber processors: a partner that is running right now may be about to
+/// answer.
 const POLLS_SCARCE: u32 = 8;
-/// How long a call yields the processor again and again before it sleeps, in nanoseconds. Yielding costs less than
-/// sleeping and being woken, and lets every other process of this processor run.
+/// Time in nanoseconds for which a call yields repeatedly before it sleeps. Yielding costs less than a sleep and a
+/// wake-up, and lets every other process of this processor run.
 const YIELDING_NS: u64 = 60_000;
-/// How many times as long it looks before it sleeps while a device's watcher rests: it would have to be woken by the
-/// watcher, which has to be woken first.
+/// Factor of the spin limit while the watcher of a device is paused: a wake-up would then have to wake the watcher
+/// first.
 const FAR_FACTOR: u64 = 4;
-/// How long a sender waits for an offer to be taken before it has the receiver's helper woken, in nanoseconds: a
-/// receiver that is in the library takes about as long to copy a message of 64 KB.
+/// Time in nanoseconds for which a sender waits before it wakes the receiver's helper for an offer. A receiver in the
+/// library needs about as long to copy a message of 64 KB.
 const ANNOUNCE_NS: u64 = 8_000;
-/// A sleeping call with a backlog polls again after this time, because the receiver may have left the library when it
-/// was asked for room.
+/// Time after which a sleeping call with a backlog polls again: the receiver may have left the library when it was
+/// asked for room.
 const BACKLOG_SLEEP: Duration = Duration::from_millis(1);
-/// Every such sleep in a row that brings nothing is followed by one of twice its length, this many times.
-pub(super) const MOST_DOUBLINGS: u32 = 7;
-/// A polling call tells its observer after this time.
+/// Time in nanoseconds after which a polling call reports to its observer.
 const POLL_REPORT_NS: u64 = 100_000_000;
 
-/// How long a blocked call has looked in vain.
+/// Progress of a blocked call's idle period.
 #[derive(Default)]
 struct Idle {
     polls: u32,
-    /// When it looked at the clock first, in nanoseconds.
+    /// Time of the first read of the clock, in nanoseconds.
     since: Option<u64>,
-    /// A call that polls has told its observer that it waits.
+    /// Whether a polling call has reported that it waits.
     reported: bool,
-    /// When a call that polls asks whether it is interrupted, in nanoseconds; 0: not yet known.
+    /// Time in nanoseconds of a polling call's next check for an interrupt; 0 if not yet known.
     ask_at: u64,
-    /// A call that polls is to ask now.
+    /// Whether a polling call must check for an interrupt now.
     asks_now: bool,
-    /// When a call that sleeps asks.
+    /// Schedule of a sleeping call's checks for an interrupt.
     asking: Asking,
 }
 
 /// How a sleep has ended.
 enum Slept {
-    /// There was something already.
+    /// Something was there before the sleep.
     NotAtAll,
-    /// Something may have changed.
+    /// Woken: something may have changed.
     Woken,
-    /// A signal has come, and nobody has asked what the program wants.
+    /// A signal has arrived; the interrupt hook has not been called yet.
     Signalled,
     /// The program wants the call to end.
     Interrupted,
 }
 
 impl Idle {
-    /// How long it has looked, in nanoseconds.
+    /// Returns the duration of the idle period, in nanoseconds.
     fn time(&mut self) -> u64 {
         let now = clock::now_ns();
         now.saturating_sub(*self.since.get_or_insert(now))
     }
 
-    /// Something moved, or it has slept.
+    /// Restarts the idle period, after progress or a sleep.
     fn start_again(&mut self) {
         self.polls = 0;
         self.since = None;
@@ -83,42 +81,42 @@ impl Idle {
 impl Engine {
     /// Makes progress until `condition` holds. The condition is evaluated under the lock and must not call the engine.
     ///
-    /// Whoever makes it hold sees to it that a thread that sleeps here looks: a handler of packets by
-    /// [`Actions::notify`](crate::handlers::Actions::notify), anybody else in this process by [`Engine::notify`],
-    /// another process by ringing ([`HostMemory::ring`](limosa_device::shm::HostMemory::ring)). The engine does so for
-    /// requests that had begun before the call, and for all that shows in a [`View`] besides.
+    /// The party that makes the condition hold must wake sleeping callers: a packet handler by
+    /// [`Actions::notify`](crate::handlers::Actions::notify), other code of this process by [`Engine::notify`], another
+    /// process by ringing ([`HostMemory::ring`](limosa_device::shm::HostMemory::ring)). The engine does so for requests
+    /// that had begun before the call, and for everything else that a [`View`] shows.
     ///
     /// # Errors
-    /// [`Interrupted`]: it does not hold.
+    /// [`Interrupted`]: the condition does not hold.
     pub fn block_on(
         &self,
         condition: &mut dyn FnMut(&View<'_>) -> bool,
         observer: &dyn Observer,
     ) -> Result<(), Interrupted> {
-        self.block_with(&mut |state| condition(&View(state)), observer, Awaited::News)
+        self.block_with(&mut |state| condition(&View(state)), observer, WaitReason::News)
     }
 
-    /// As [`Engine::block_on`], for a condition that is only about requests that have begun before the call.
+    /// Waits like [`Engine::block_on`], for a condition that concerns only requests that have begun before the call.
     ///
     /// # Errors
-    /// [`Interrupted`]: it does not hold.
+    /// [`Interrupted`]: the condition does not hold.
     pub fn block_on_requests(
         &self,
         condition: &mut dyn FnMut(&View<'_>) -> bool,
         observer: &dyn Observer,
     ) -> Result<(), Interrupted> {
-        self.block_with(&mut |state| condition(&View(state)), observer, Awaited::Requests)
+        self.block_with(&mut |state| condition(&View(state)), observer, WaitReason::Requests)
     }
 
-    /// Waits until all messages that this process has started to send are on their way, for leaving in good order.
+    /// Waits until all started sends have left this process, for an orderly shutdown.
     ///
     /// # Errors
-    /// [`Interrupted`]: some are not.
+    /// [`Interrupted`]: some have not.
     pub fn drain(&self, observer: &dyn Observer) -> Result<(), Interrupted> {
         self.block_with(
             &mut |state| state.broken.is_some() || (!state.has_needed_backlog() && state.sends_pending() == 0),
             observer,
-            Awaited::Anything,
+            WaitReason::Anything,
         )?;
         {
             let Core { devices, state, .. } = &mut *self.core.lock();
@@ -130,7 +128,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits until all packets have left the process.
+    /// Waits until all packets have left this process.
     fn flush(&self) {
         let mut pause = Duration::from_micros(20);
         loop {
@@ -149,42 +147,42 @@ impl Engine {
 
     pub(super) fn block_with(
         &self,
-        condition: &mut dyn FnMut(&mut State) -> bool,
+        condition: &mut dyn FnMut(&mut ProtocolState) -> bool,
         observer: &dyn Observer,
-        awaited: Awaited,
+        reason: WaitReason,
     ) -> Result<(), Interrupted> {
-        let (core, waited) = self.wait_as(self.core.lock(), condition, observer, awaited);
+        let (core, waited) = self.wait_as(self.core.lock(), condition, observer, reason);
         self.leave(core);
         waited
     }
 
-    /// Makes progress until the condition holds, which is about requests that have begun, or until the program wants the
-    /// call to end. The lock is given up for a while whenever something must be done without it.
+    /// Makes progress until the condition, which concerns requests that have begun, holds, or until the program
+    /// interrupts the call. Releases the lock temporarily for unlocked work.
     pub(super) fn wait_with<'a>(
         &'a self,
         core: Guard<'a, Core>,
-        condition: &mut dyn FnMut(&mut State) -> bool,
+        condition: &mut dyn FnMut(&mut ProtocolState) -> bool,
         observer: &dyn Observer,
     ) -> (Guard<'a, Core>, Result<(), Interrupted>) {
-        self.wait_as(core, condition, observer, Awaited::Requests)
+        self.wait_as(core, condition, observer, WaitReason::Requests)
     }
 
-    /// As [`Engine::wait_with`], whatever the program wants: for what ends by itself.
+    /// Waits like [`Engine::wait_with`], but uninterruptibly: for operations that are certain to complete.
     pub(super) fn wait_for_certain<'a>(
         &'a self,
         core: Guard<'a, Core>,
-        condition: &mut dyn FnMut(&mut State) -> bool,
+        condition: &mut dyn FnMut(&mut ProtocolState) -> bool,
         observer: &dyn Observer,
     ) -> Guard<'a, Core> {
-        self.wait_as(core, condition, observer, Awaited::CertainRequests).0
+        self.wait_as(core, condition, observer, WaitReason::CertainRequests).0
     }
 
     fn wait_as<'a>(
         &'a self,
         mut core: Guard<'a, Core>,
-        condition: &mut dyn FnMut(&mut State) -> bool,
+        condition: &mut dyn FnMut(&mut ProtocolState) -> bool,
         observer: &dyn Observer,
-        awaited: Awaited,
+        reason: WaitReason,
     ) -> (Guard<'a, Core>, Result<(), Interrupted>) {
         let mut outcome = Ok(());
         let mut idle = Idle::default();
@@ -198,7 +196,7 @@ impl Engine {
                 self.attend(&mut core);
             }
             if idle.reported && (moved || core.state.has_jobs(true)) {
-                // Something is under way after all. If nothing follows, the call says again that it waits.
+                // There is progress after all. If no more follows, the call reports again that it waits.
                 idle = Idle { polls: idle.polls, ..Idle::default() };
                 Guard::unlocked(&mut core, || observer.resumed());
             }
@@ -219,7 +217,7 @@ impl Engine {
             if moved {
                 self.wake_sleepers(&mut core);
                 idle.start_again();
-                core.sleeps_in_vain = 0;
+                core.fruitless_sleeps = 0;
                 continue;
             }
             if just_woken {
@@ -232,19 +230,19 @@ impl Engine {
                 }
                 slept = Slept::Signalled;
             } else {
-                core.state.requests.turn += u64::from(std::mem::take(&mut waits_for_new));
-                let asking = if awaited != Awaited::CertainRequests { Some(&mut idle.asking) } else { None };
-                core.state.wishes.add(awaited);
+                core.state.requests.epoch += u64::from(std::mem::take(&mut waits_for_new));
+                let asking = if reason != WaitReason::CertainRequests { Some(&mut idle.asking) } else { None };
+                core.state.sleep_conditions.add(reason);
                 (core, slept, moved_in_sleep) = self.sleep(core, condition, observer, asking);
-                core.state.wishes.remove(awaited);
+                core.state.sleep_conditions.remove(reason);
                 idle.start_again();
             }
-            // Otherwise it has looked itself.
+            // Otherwise this thread has polled itself.
             woken = matches!(slept, Slept::Signalled | Slept::Interrupted);
             let is_wanted = match slept {
                 Slept::Signalled => {
-                    self.hand_over(&core);
-                    awaited != Awaited::CertainRequests && Guard::unlocked(&mut core, interrupt::wanted)
+                    self.end_delegation(&core);
+                    reason != WaitReason::CertainRequests && Guard::unlocked(&mut core, interrupt::wanted)
                 }
                 Slept::Interrupted => true,
                 Slept::NotAtAll | Slept::Woken => false,
@@ -262,14 +260,14 @@ impl Engine {
         (core, outcome)
     }
 
-    /// Looks once more whether the call need not wait any longer, before it ends because the program wants so.
+    /// Returns whether the call must still wait, before an interrupt ends it.
     #[cold]
-    fn has_to_wait(&self, core: &mut Guard<'_, Core>, condition: &mut dyn FnMut(&mut State) -> bool) -> bool {
+    fn has_to_wait(&self, core: &mut Guard<'_, Core>, condition: &mut dyn FnMut(&mut ProtocolState) -> bool) -> bool {
         self.progress(core);
         core.state.has_jobs(true) || !condition(&mut core.state)
     }
 
-    /// Helps a receiver to copy an offered message of this process, if one is copying; true if it did.
+    /// Helps a receiver with the joint copy of a message of this process. Returns whether there was one.
     fn help_receiver(&self, core: &mut Guard<'_, Core>) -> bool {
         if self.oversubscribed {
             return false;
@@ -281,11 +279,12 @@ impl Engine {
         true
     }
 
-    /// What a blocked call does between two polls that bring nothing, by mode of waiting; false when it is to sleep.
+    /// Pauses a blocked call between two polls without progress, by its waiting strategy. Returns false when it is to
+    /// sleep.
     #[inline]
     fn pause(&self, core: &mut Guard<'_, Core>, idle: &mut Idle, observer: &dyn Observer) -> bool {
         if idle.polls == 0 && self.options.wait != Wait::Block {
-            self.look_out(core);
+            self.delegate_polling(core);
         }
         idle.polls += 1;
         match self.options.wait {
@@ -295,20 +294,20 @@ impl Engine {
                     return true;
                 }
                 self.announce(core);
-                let yields = idle.time() < self.patience_ns(core, self.options.spin_ns.min(YIELDING_NS));
+                let yields = idle.time() < self.spin_limit_ns(core, self.options.spin_ns.min(YIELDING_NS));
                 if yields {
                     Guard::unlocked(core, cpu::yield_now);
                 }
                 yields
             }
-            _ if !idle.polls.is_multiple_of(POLLS_PER_LOOK) => true,
+            _ if !idle.polls.is_multiple_of(POLLS_PER_CLOCK_READ) => true,
             Wait::Auto => {
                 Guard::bump(core);
                 let time = idle.time();
                 if time >= ANNOUNCE_NS {
                     self.announce(core);
                 }
-                time < self.patience_ns(core, self.options.spin_ns)
+                time < self.spin_limit_ns(core, self.options.spin_ns)
             }
             Wait::Poll => {
                 self.announce(core);
@@ -325,7 +324,7 @@ impl Engine {
                     idle.asks_now = idle.ask_at > 0 && interrupt::may_come();
                     idle.ask_at = now + interrupt::ASK_AFTER.as_nanos() as u64;
                     if idle.reported {
-                        // Observers may ask the engine.
+                        // Observers may call the engine.
                         Guard::unlocked(core, || {
                             if observer.patience().is_some_and(|patience| patience.is_zero()) {
                                 observer.overdue();
@@ -338,20 +337,20 @@ impl Engine {
         }
     }
 
-    /// How long a call looks before it sleeps, in nanoseconds, if that is `near` where only shared memory is used.
-    fn patience_ns(&self, core: &Core, near: u64) -> u64 {
+    /// Returns the spin limit in nanoseconds, which is `near` where only shared memory is used.
+    fn spin_limit_ns(&self, core: &Core, near: u64) -> u64 {
         if core.devices.is_unwatched() { near * FAR_FACTOR } else { near }
     }
 
-    /// Sleeps until something may have changed; also whether anything has moved. `asking`: when it asks meanwhile whether
-    /// the program is interrupted.
+    /// Sleeps until something may have changed. Also returns whether there was progress. `asking`: schedule of the
+    /// checks for an interrupt.
     ///
-    /// A device that polls by a clock wakes the thread at each tick. The thread polls once per tick: the status board
-    /// shows one long wait, and the device is polled no more often than its clock ticks.
+    /// A device that polls by a clock wakes the thread at each tick. The thread polls once per tick, so that the status
+    /// board shows one long wait, and the device is not polled more often than its clock ticks.
     fn sleep<'a>(
         &'a self,
         mut core: Guard<'a, Core>,
-        condition: &mut dyn FnMut(&mut State) -> bool,
+        condition: &mut dyn FnMut(&mut ProtocolState) -> bool,
         observer: &dyn Observer,
         mut asking: Option<&mut Asking>,
     ) -> (Guard<'a, Core>, Slept, bool) {
@@ -361,14 +360,14 @@ impl Engine {
         observer.arrange();
         let moved = loop {
             let backlog = core.state.has_backlog();
-            let longest = backlog.then(|| BACKLOG_SLEEP * (1 << core.sleeps_in_vain.min(MOST_DOUBLINGS)));
-            core.sleeps_in_vain += u32::from(backlog);
+            let longest = backlog.then(|| BACKLOG_SLEEP * (1 << core.fruitless_sleeps.min(MAX_DOUBLINGS)));
+            core.fruitless_sleeps += u32::from(backlog);
             if backlog {
                 let core = &mut *core;
                 core.state.want_room(&mut core.devices);
             }
-            let turn = self.doorbell.set_asleep();
-            // The look that makes the doorbell's handshake complete.
+            let token = self.doorbell.set_asleep();
+            // The poll that completes the doorbell's handshake.
             let moved = self.progress(&mut core);
             let has_slept = matches!(slept, Slept::Woken);
             let is_attended = has_slept && self.attend(&mut core);
@@ -378,17 +377,17 @@ impl Engine {
             core.state.traffic.sleeps += 1;
             core.devices.watch_again();
             self.wake_others(&mut core);
-            // Observers may ask the engine, so they run without its lock. A ring in the meantime makes the sleep return
-            // at once.
+            // Observers may call the engine, so they run without its lock. A ring in the meantime ends the sleep at
+            // once.
             Guard::unlocked(&mut core, || {
                 if has_slept {
                     observer.woken_for_nothing();
                 } else {
                     observer.blocked();
                 }
-                self.leave_place();
-                slept = self.sleep_patiently(turn, longest, asking.as_deref_mut(), observer);
-                self.find_place();
+                self.publish_sleep();
+                slept = self.sleep_patiently(token, longest, asking.as_deref_mut(), observer);
+                self.publish_wake_up();
                 if !self.oversubscribed && self.doorbell.rung_from_here() {
                     cpu::step_aside();
                 }
@@ -405,11 +404,11 @@ impl Engine {
         (core, slept, moved)
     }
 
-    /// Sleeps on the doorbell, and meanwhile tells the observer when it has run out of patience, and asks whether the
-    /// program is interrupted. The status board shows one long wait.
+    /// Sleeps on the doorbell. Meanwhile reports an overdue wait to the observer, and checks for an interrupt. The
+    /// status board shows one long wait.
     fn sleep_patiently(
         &self,
-        turn: Turn,
+        token: SleepToken,
         longest: Option<Duration>,
         mut asking: Option<&mut Asking>,
         observer: &dyn Observer,
@@ -419,7 +418,7 @@ impl Engine {
             let next = patience.or(longest);
             let ask_in =
                 asking.as_mut().and_then(|asking| asking.left()).filter(|left| next.is_none_or(|next| *left < next));
-            match self.doorbell.sleep(turn, ask_in.or(next)) {
+            match self.doorbell.sleep(token, ask_in.or(next)) {
                 Wakened::BySignal => return Slept::Signalled,
                 Wakened::TooLate if ask_in.is_some() => {
                     if asking.as_mut().is_some_and(|asking| asking.ask()) {
@@ -432,7 +431,7 @@ impl Engine {
         }
     }
 
-    /// Tells the helper threads of receivers about offers, in case that no thread of theirs is in the library.
+    /// Announces offers to the receivers' helper threads, in case that no other thread of theirs is in the library.
     #[inline]
     pub(super) fn announce(&self, core: &mut Core) {
         if !core.state.unannounced.is_empty() {
@@ -444,7 +443,7 @@ impl Engine {
 
     // ---- progress --------------------------------------------------------------------------------------------------
 
-    /// Handles what has arrived and sends what waits; true if anything moved.
+    /// Handles arrived packets and sends backlogged ones. Returns whether there was progress.
     pub(super) fn progress(&self, core: &mut Core) -> bool {
         let Core { devices, state, answers, .. } = core;
         if state.broken.is_some() {
@@ -467,7 +466,7 @@ impl Engine {
             }
         };
         if let Some((from, kind)) = nonsense {
-            let failure = nonsense_from(from, kind, state.handlers.find(kind).is_some());
+            let failure = invalid_packet(from, kind, state.handlers.find(kind).is_some());
             state.break_down(failure);
         }
         if moved && !(answers.is_empty() && state.deferred.is_empty()) {
@@ -483,8 +482,8 @@ impl Engine {
         moved
     }
 
-    /// As [`Engine::progress`], for a visit that waits for nothing: when too much is held already, packets stay on
-    /// their lanes.
+    /// Makes progress like [`Engine::progress`], for a visit that waits for nothing: when too much is held already,
+    /// packets stay on their lanes.
     pub(super) fn progress_unasked(&self, core: &mut Core) -> bool {
         if !core.state.is_full() {
             return self.progress(core);
@@ -493,7 +492,7 @@ impl Engine {
         core.state.has_backlog() && core.state.flush(&mut core.devices, true)
     }
 
-    /// The helper's progress.
+    /// Makes progress on the helper thread.
     pub(super) fn progress_in_service(&self, core: &mut Core) -> bool {
         core.state.in_service = true;
         let moved = self.progress_unasked(core);
@@ -501,40 +500,42 @@ impl Engine {
         moved
     }
 
-    /// Does the jobs that must be done without the lock.
+    /// Runs the jobs that need the lock released.
     pub(super) fn run_jobs<'a>(&'a self, mut core: Guard<'a, Core>) -> Guard<'a, Core> {
         let jobs = std::mem::take(&mut core.state.jobs);
         let reach = |push: &Push| core.devices.reach(push.to);
-        let pushed_to: SmallVec<[_; 2]> =
-            jobs.iter().filter_map(|job| if let Job::Push(push) = job { Some(reach(push)) } else { None }).collect();
+        let pushed_to: SmallVec<[_; 2]> = jobs
+            .iter()
+            .filter_map(|job| if let UnlockedJob::Push(push) = job { Some(reach(push)) } else { None })
+            .collect();
         let mut pushed_to = pushed_to.into_iter();
         let for_program = if in_service() { Vec::new() } else { std::mem::take(&mut core.state.for_program) };
         if !for_program.is_empty() {
-            self.hand_over(&core);
+            self.end_delegation(&core);
         }
         core.state.continuations -= for_program.len();
         drop(core);
         let mut pulls: Vec<(Pull, bool)> = Vec::new();
         for job in jobs {
             match job {
-                Job::Pull(pull) => {
+                UnlockedJob::Pull(pull) => {
                     let done = self.memory.as_ref().is_some_and(|memory| pull.run(&**memory).is_ok());
                     pulls.push((pull, done));
-                    // Tell the sender at once: it may be waiting for its buffer.
+                    // The sender learns at once: it may be waiting for its buffer.
                     self.finish_pulls(&mut pulls);
                 }
-                Job::Push(push) => {
+                UnlockedJob::Push(push) => {
                     let at = pushed_to.next().flatten();
                     let done = self.memory.as_ref().zip(at).is_some_and(|(memory, at)| push.run(&**memory, at).is_ok());
                     let core = &mut *self.core.lock();
                     core.state.traffic.copied += u64::from(done);
                     core.state.finish_push(&mut core.devices, push.request, done);
                 }
-                Job::TakePackets => {
+                UnlockedJob::TakePackets => {
                     self.progress_unasked(&mut self.core.lock());
                 }
-                Job::Layer(job) => job(self),
-                Job::Continue(then, end) => then(self, end),
+                UnlockedJob::Layer(job) => job(self),
+                UnlockedJob::Continue(then, end) => then(self, end),
             }
         }
         for_program.into_iter().for_each(|job| job(self));
@@ -549,20 +550,22 @@ impl Engine {
                 state.traffic.copied += 1;
                 state.finish_fetch(devices, pull.request, pull.from, pull.offer.send);
             } else {
-                // Not allowed after all, or the sender has gone: streaming works without a right to its memory.
+                // The access was refused, or the sender has gone. Streaming needs no access to its memory.
                 state.accept(devices, pull, false);
             }
         }
     }
 }
 
-/// A packet that makes no sense.
+/// Returns the failure for an invalid packet.
 #[cold]
-fn nonsense_from(peer: Peer, kind: u8, is_known: bool) -> Failure {
-    let why = if is_known || kind < handlers::FIRST_KIND {
-        "that makes no sense"
+fn invalid_packet(peer: Peer, kind: u8, is_known: bool) -> Failure {
+    let problem = if is_known || kind < handlers::FIRST_KIND {
+        format!("an invalid packet of kind {kind}")
     } else {
-        "for which no handler is registered here"
+        format!("a packet of unknown kind {kind}")
     };
-    Failure::Device(format!("process {peer} sent a packet of kind {kind} {why}"))
+    Failure::Device(format!(
+        "received {problem} from process {peer}; do the processes run different versions of Limosa?"
+    ))
 }

@@ -1,5 +1,5 @@
-//! Threads that wait for what does not ring the process's doorbell by itself, and ring it then, so that one sleep
-//! covers everything: descriptors of devices ([`Watch`]), and deaths of processes of this host ([`DeathWatcher`]).
+//! Threads that wait for events without a ring, and then ring the process's doorbell, so that one sleep covers
+//! everything: descriptors of devices ([`Watch`]), and deaths of processes of this host ([`DeathWatcher`]).
 
 use super::Engine;
 use limosa_base::readiness::{Ready, StopSignal, wait_readable};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A descriptor that is watched.
+/// A watched descriptor.
 pub(super) struct Watch {
     descriptor: OwnedFd,
     ready: Arc<Ready>,
@@ -25,11 +25,11 @@ struct Watcher {
 }
 
 impl Watcher {
-    /// Ends the thread. If the program has closed the pipe, and has another file under its number or a child that holds
-    /// it open, the thread cannot be told while it sleeps: it is left behind, and ends when it wakes or with the process.
+    /// Stops the thread. It cannot be reached while it sleeps if the program has closed the pipe and reused its number,
+    /// or a child holds it open. It is then abandoned, and ends when it wakes or with the process.
     fn end(self) {
         let told = self.stop.give();
-        for _ in 0..PATIENCE_MS {
+        for _ in 0..JOIN_TIMEOUT_MS {
             if told || self.thread.is_finished() {
                 let _ = self.thread.join();
                 return;
@@ -39,8 +39,8 @@ impl Watcher {
     }
 }
 
-/// How long a thread may take to end that has perhaps not been told to.
-const PATIENCE_MS: u32 = 100;
+/// Time in milliseconds to join a thread that may not have received the signal.
+const JOIN_TIMEOUT_MS: u32 = 100;
 
 impl Watch {
     pub fn new(descriptor: OwnedFd, ready: Arc<Ready>) -> Watch {
@@ -87,7 +87,7 @@ impl DeathWatcher {
         DeathWatcher { watch, watcher: Mutex::new(None) }
     }
 
-    /// The process is missed from now on if it ends without [`DeathWatcher::stop`].
+    /// Makes an end of this process without [`DeathWatcher::stop`] count as a death.
     pub fn stay(&self) {
         self.watch.stay();
     }
@@ -111,7 +111,7 @@ impl DeathWatcher {
         Ok(())
     }
 
-    /// Has the thread look whom it is to watch.
+    /// Restarts the thread with the current set of processes.
     pub fn restart(&self, engine: &Arc<Engine>) -> io::Result<()> {
         if let Some(watcher) = self.watcher.lock().take() {
             watcher.end();
@@ -119,7 +119,7 @@ impl DeathWatcher {
         self.start(engine)
     }
 
-    /// Ends the thread, if it runs: the process has finished in good order.
+    /// Stops the thread, if it runs: the process has finished in good order.
     pub fn stop(&self) {
         self.watch.leave();
         if let Some(watcher) = self.watcher.lock().take() {

@@ -1,4 +1,4 @@
-//! What becomes of that for which an interrupted call waits ([`crate::interrupt`]), and of what is under way in a group
+//! Withdrawal of operations: those for which an interrupted call waits ([`crate::interrupt`]), and those of a group
 //! whose members disagree.
 
 use super::{Core, Engine, Observer, View};
@@ -9,17 +9,17 @@ use limosa_base::biased::Guard;
 use limosa_device::{Meta, Peer, Urgency};
 use std::time::Duration;
 
-/// How often a process that leaves looks for room for its farewell, a millisecond apart.
-const FAREWELL_LOOKS: u32 = 100;
+/// Attempts, a millisecond apart, of a leaving process to find room for its farewell.
+const FAREWELL_ATTEMPTS: u32 = 100;
 
-/// The end of an operation that only an interrupted call can have cancelled.
+/// Translates the cancellation of an operation, which only an interrupted call can have requested.
 pub(super) fn interrupted_if_cancelled(end: Completion) -> Completion {
     if end.cancelled { Interrupted.completion() } else { end }
 }
 
 impl Engine {
-    /// Waits until the operation is done. If the program is interrupted, the operation is cancelled first, if that can
-    /// be done.
+    /// Waits until the operation is complete. If the program interrupts the call, cancels the operation first, if
+    /// possible.
     pub(super) fn wait_or_withdraw<'a>(
         &'a self,
         core: Guard<'a, Core>,
@@ -30,7 +30,7 @@ impl Engine {
         if waited.is_ok() { core } else { self.withdraw(core, id, observer) }
     }
 
-    /// Cancels the operation, or waits for its end if a partner is copying already. Either ends by itself.
+    /// Cancels the operation, or waits for its completion if a partner is copying already. Both are certain to end.
     #[cold]
     fn withdraw<'a>(&'a self, mut core: Guard<'a, Core>, id: RequestId, observer: &dyn Observer) -> Guard<'a, Core> {
         let core_ref = &mut *core;
@@ -38,14 +38,14 @@ impl Engine {
         self.wait_for_certain(core, &mut |state| View(state).is_done(id), observer)
     }
 
-    /// Ends the direct receive, or waits for its end if its message has begun to arrive.
+    /// Ends the direct receive, or waits for its completion if its message has begun to arrive.
     #[cold]
     pub(super) fn withdraw_direct<'a>(&'a self, mut core: Guard<'a, Core>, observer: &dyn Observer) -> Guard<'a, Core> {
         core.state.end_direct_unless_begun(Interrupted.completion());
         self.wait_for_certain(core, &mut |state| state.direct_done(), observer)
     }
 
-    /// Cancels these operations, and waits for the ends of all of them.
+    /// Cancels these operations, and waits until all are complete.
     pub fn withdraw_all(&self, ids: impl Iterator<Item = RequestId>, observer: &dyn Observer) {
         let mut core = self.core.lock();
         for id in ids {
@@ -54,19 +54,21 @@ impl Engine {
         self.leave(core);
     }
 
-    /// This process has given up a collective operation on this context: nothing can be done there any more.
+    /// Records that this process has abandoned a collective operation on this context, which can then no longer be
+    /// used.
     #[cold]
     pub fn fall_out_of_step(&self, context: u64) {
         self.core.lock().state.fall_out_of_step(context);
         self.notify();
     }
 
-    /// The contexts of the groups whose members disagree, as far as that is known here.
+    /// Returns the contexts of groups whose members are known to disagree.
     pub fn ended_groups(&self) -> Vec<u64> {
         self.core.lock().state.deaths.disagreeing()
     }
 
-    /// This process leaves: says so to these peers, members of groups that disagree, which may wait for its answers.
+    /// Announces to these peers, members of groups that disagree, that this process leaves: they may wait for its
+    /// answers.
     #[cold]
     pub fn say_farewell(&self, peers: &[Peer]) {
         let mut core = self.core.lock();
@@ -75,21 +77,21 @@ impl Engine {
             state.control(devices, *peer, Meta { kind: wire::LEAVE, words: [0; 2] }, &[], Urgency::Urgent);
         }
         state.run_deferred(devices);
-        for _ in 0..FAREWELL_LOOKS {
+        for _ in 0..FAREWELL_ATTEMPTS {
             if !core.state.has_backlog() {
                 break;
             }
             Guard::unlocked(&mut core, || std::thread::sleep(Duration::from_millis(1)));
             self.progress(&mut core);
         }
-        // A device may hold packets back that this process would never send any more.
+        // A device may hold back packets that this process would never send otherwise.
         let _ = core.devices.release();
         self.leave(core);
     }
 
-    /// The members of the group of this context disagree, as `detail` says: what is under way there ends with
-    /// [`Failure::Disagreement`], here and at these peers, and nothing begins there any more. Does nothing if that is
-    /// known here.
+    /// Ends the group of this context, because its members disagree as `detail` says. Pending operations fail with
+    /// [`Failure::Disagreement`], here and at these peers, and none can begin. Without effect if the group has ended
+    /// before.
     #[cold]
     pub fn end_group(&self, context: u64, peers: impl Iterator<Item = Peer>, class: i32, detail: &str) {
         let mut core = self.core.lock();

@@ -1,23 +1,25 @@
-//! What the death of a peer ends, and what it leaves.
+//! Consequences of a peer's death.
 //!
-//! A device tells of a death in two places, in either order:
-//! - a send fails: nothing reaches the peer any more, but what it has sent may still be arriving. Sends to it end.
-//! - a poll fails, once, after all that it had sent: the peer is *silent*. Receives end that need it.
+//! A device reports a death in two places, in either order:
+//! - a send fails: nothing reaches the peer any more, but packets that it has sent may still be arriving. Sends to it
+//!   fail.
+//! - a poll fails, once, after everything that the peer had sent: the peer is *silent*. Receives that need it fail.
 //!
-//! So does the end of the exchange with a peer that lives, when a file between the two could not be written or read. A
-//! peer of another job that leaves in good order ends the sends that wait for it, and nothing else.
+//! The same happens when messages can no longer be exchanged with a living peer, because a file between the two could
+//! not be written or read. A peer of another job that leaves in good order fails the sends that wait for it, and
+//! nothing else.
 //!
-//! Everything ends with [`Failure::PeerDied`] or [`Failure::Severed`], which names the peer. What has arrived whole stays; what does not need
-//! the peer goes on.
+//! All these operations fail with [`Failure::PeerDied`] or [`Failure::Severed`], which names the peer. Messages that
+//! have arrived whole stay; operations that do not need the peer continue.
 //!
-//! Some contexts are those of a group that acts together (collectives): what happens there needs all members, also the
-//! messages between two that live. Otherwise one of them would wait for another that has given up. The layer above
-//! knows which contexts these are ([`Concerns`]). Nothing begins there, and nothing is said there, from the first sign
-//! of the death on: what this process calls after a failed call would look like a disagreement to members that have not
-//! heard of the death. For the same reason a death that is known here counts more than a disagreement.
+//! Some contexts are collective: operations there need all members, even messages between two living ones. Otherwise
+//! one of them would wait for a member that has given up. The layer above knows these contexts ([`Concerns`]). From the
+//! first sign of the death on, no operation begins there and no statement is sent there: a call of this process after a
+//! failed call would look like a disagreement to members that do not know of the death. For the same reason a known
+//! death takes precedence over a disagreement.
 
-use super::{Deferred, Direct, DirectPhase, Job, State, Unexpected};
-use crate::arriving::{Arrival, Target};
+use super::{Deferred, Direct, DirectPhase, ProtocolState, Unexpected, UnlockedJob};
+use crate::arriving::{Arrival, ArrivalTarget};
 use crate::handlers::{Actions, DeathHook};
 use crate::matching::{EntryId, Pattern};
 use crate::request::{Completion, Failure, Phase, RequestId};
@@ -26,17 +28,17 @@ use limosa_device::{DeviceError, Meta, Peer, Urgency};
 use smallvec::SmallVec;
 use std::sync::atomic::Ordering;
 
-/// Whether an operation on a context may need a peer. Asked under the engine's lock, and only when a peer has died.
+/// Decides whether an operation on a context may need a peer. Called under the engine's lock, and only after a death.
 pub type Concerns = dyn Fn(u64, Needs, Peer) -> bool + Send + Sync;
 
-/// Whom an operation needs by itself.
+/// Peers that an operation itself needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// The process of this rank.
     Rank(i32),
     /// Any member of the context's group.
-    Anybody,
-    /// Nobody but processes that live.
+    AnyMember,
+    /// Only living processes.
     Living,
 }
 
@@ -44,10 +46,10 @@ pub enum Needs {
 #[derive(Default)]
 pub(crate) struct Deaths {
     dead: Vec<Dead>,
-    /// Contexts of groups on which nothing can be done any more, and why: this process gave up a collective there, or
+    /// Collective contexts that can no longer be used, with the reason: this process abandoned a collective there, or
     /// the members disagree.
     ended: Vec<(u64, Failure)>,
-    /// Pairs of others that exchange no more messages.
+    /// Pairs of peers that exchange no more messages.
     parted: Vec<([Peer; 2], Failure)>,
     /// Members of such groups that have left in good order ([`wire::LEAVE`]).
     left: Vec<Peer>,
@@ -62,12 +64,12 @@ struct Dead {
 }
 
 impl Deaths {
-    /// Says how to find out what a peer concerns. Without it every receive may need every peer.
+    /// Sets the function that decides which operations need a peer. Without it every receive may need every peer.
     pub fn set_concerns(&mut self, concerns: Box<Concerns>) {
         self.concerns = Some(concerns);
     }
 
-    /// Has a layer told of each death.
+    /// Registers a hook for deaths.
     pub fn add_hook(&mut self, hook: DeathHook) {
         self.hooks.push(hook);
     }
@@ -76,34 +78,34 @@ impl Deaths {
         self.dead.iter().find(|dead| dead.peer == peer)
     }
 
-    /// Nothing arrives from this peer any more.
+    /// Returns whether nothing can arrive from this peer any more.
     pub fn is_silent(&self, peer: Peer) -> bool {
         self.of(peer).is_some_and(|dead| dead.is_silent)
     }
 
-    /// Nothing can be sent to this peer any more.
+    /// Returns whether nothing can be sent to this peer any more.
     pub fn includes(&self, peer: Peer) -> bool {
         self.of(peer).is_some()
     }
 
-    /// Why nothing can be done on this context of a group any more, whether or not messages are there.
+    /// Returns the reason why a collective context can no longer be used, even if messages are held, if any.
     fn end_of(&self, context: u64) -> Option<&Failure> {
         self.ended.iter().find(|(ended, _)| *ended == context).map(|(_, failure)| failure)
     }
 
-    /// The members of the group of this context are known to disagree.
+    /// Returns whether the members of the group of this context are known to disagree.
     pub fn disagree(&self, context: u64) -> bool {
         matches!(self.end_of(context), Some(Failure::Disagreement { .. }))
     }
 
-    /// The contexts of the groups whose members disagree.
+    /// Returns the contexts of the groups whose members disagree.
     pub fn disagreeing(&self) -> Vec<u64> {
         let disagree = |(_, failure): &&(u64, Failure)| matches!(failure, Failure::Disagreement { .. });
         self.ended.iter().filter(disagree).map(|(context, _)| *context).collect()
     }
 
-    /// Why a send of this phase will never end, if its receiver has left: its group has ended, or it is in the middle
-    /// of a message.
+    /// Returns the reason why a send in this phase can never complete once its receiver has left, if any: its group has
+    /// ended, or it is in the middle of a message.
     fn abandoned(&self, phase: &Phase) -> Option<Failure> {
         let has_left = |peer: &Peer| self.left.contains(peer);
         match phase {
@@ -115,12 +117,12 @@ impl Deaths {
         }
     }
 
-    /// Why a receive with this pattern may never get a message.
+    /// Returns the reason why a receive with this pattern may never get a message, if any.
     fn concerning(&self, pattern: &Pattern) -> Option<Failure> {
-        self.needed(pattern.context, pattern.source.map_or(Needs::Anybody, Needs::Rank))
+        self.needed(pattern.context, pattern.source.map_or(Needs::AnyMember, Needs::Rank))
     }
 
-    /// Why an operation that needs these processes will never end, if so.
+    /// Returns the reason why an operation that needs these processes can never complete, if any.
     fn needed(&self, context: u64, needs: Needs) -> Option<Failure> {
         if let Some(failure) = self.end_of(context) {
             return Some(failure.clone());
@@ -132,7 +134,7 @@ impl Deaths {
         };
         let dead = self.dead.iter().find(concerned).map(|dead| dead.failure.clone());
         dead.or_else(|| {
-            // What a group does together needs them both.
+            // A collective operation of the group needs both.
             let concerns = self.concerns.as_ref()?;
             let needs_both = |pair: &[Peer; 2]| pair.iter().all(|peer| concerns(context, Needs::Living, *peer));
             self.parted.iter().find(|(pair, _)| needs_both(pair)).map(|(_, failure)| failure.clone())
@@ -140,8 +142,8 @@ impl Deaths {
     }
 }
 
-impl State {
-    /// A device has failed while it was polled, or while a packet was sent.
+impl ProtocolState {
+    /// Records the failure of a device during a poll or a send.
     #[cold]
     pub fn device_failed(&mut self, error: DeviceError, while_polled: bool) {
         match error {
@@ -157,7 +159,7 @@ impl State {
         }
     }
 
-    /// A message could not be sent: what its sender is told.
+    /// Records that a message could not be sent. Returns the failure for its sender.
     #[cold]
     pub fn send_failed(&mut self, error: DeviceError) -> Failure {
         if let DeviceError::Died { peer, .. } | DeviceError::Severed { peer, .. } = error {
@@ -168,8 +170,8 @@ impl State {
         error.into()
     }
 
-    /// Tells the others that this process and a peer exchange no more messages: what a group of theirs does together
-    /// will never end.
+    /// Tells the other processes that this process and a peer exchange no more messages: collective operations that
+    /// include both can never complete.
     fn tell_of_parting(&mut self, peer: Peer, what: &str) {
         let others = (0..self.backlog.len() as Peer).filter(|other| ![peer, self.rank].contains(other));
         for to in others.filter(|to| !self.deaths.includes(*to)).collect::<Vec<_>>() {
@@ -179,7 +181,7 @@ impl State {
         }
     }
 
-    /// Two others exchange no more messages. False if the packet makes no sense.
+    /// Handles `PARTED`: two peers exchange no more messages. Returns false if the packet is invalid.
     #[cold]
     pub fn others_parted(&mut self, from: Peer, meta: &Meta, data: &[u8]) -> bool {
         let Some((peer, what)) = wire::parting(meta, data) else { return false };
@@ -196,15 +198,15 @@ impl State {
         true
     }
 
-    /// This process has given up a collective on this context, because the program was interrupted: whatever it does
-    /// there from now on would be taken for something else.
+    /// Records that this process has abandoned a collective on this context after an interrupt: the other members would
+    /// misinterpret its later messages there.
     #[cold]
     pub fn fall_out_of_step(&mut self, context: u64) {
         self.refuse(context, Failure::OutOfStep);
     }
 
-    /// The members of the group of this context disagree: what is under way there ends, and nothing begins there any
-    /// more. False if that was known, or nothing could be done there before.
+    /// Ends the group of this context, because its members disagree: pending operations fail, and none can begin.
+    /// Returns false if the context could not be used before.
     #[cold]
     pub fn end_group(&mut self, context: u64, failure: Failure) -> bool {
         if self.lost_group(context).is_some() || !self.refuse(context, failure.clone()) {
@@ -218,7 +220,7 @@ impl State {
         true
     }
 
-    /// A member of a group whose members disagree has left in good order: it answers nothing any more.
+    /// Handles `LEAVE`: a member of a group whose members disagree has left in good order, and answers no more.
     #[cold]
     pub fn peer_left(&mut self, peer: Peer) {
         if !self.deaths.left.contains(&peer) {
@@ -227,12 +229,12 @@ impl State {
         self.end_abandoned_sends();
     }
 
-    /// Ends the sends of groups that have ended whose receivers have left: they would wait for an answer for ever.
+    /// Ends the sends of ended groups whose receivers have left: they would wait for an answer for ever.
     fn end_abandoned_sends(&mut self) {
         if self.deaths.left.is_empty() {
             return;
         }
-        // What a thread is copying stays its own until it is done: see `State::helped`.
+        // A message that a thread is copying stays until the thread has finished: see `ProtocolState::helped`.
         let busy = self.joints.busy;
         let is_free = |phase: &Phase| match phase {
             Phase::Offered { joint, .. } => joint.is_none_or(|index| busy & (1 << index) == 0),
@@ -249,8 +251,8 @@ impl State {
         self.completed = true;
     }
 
-    /// Gives back the messages of this context that nobody will receive here and that wait at their senders: this
-    /// process may not be there any more when they ask.
+    /// Returns the unmatched messages of this context to their senders, where they wait: this process may have left
+    /// when they are recalled.
     fn give_back_held(&mut self, context: u64) {
         let held = self.matcher.unexpected().filter(|(envelope, _)| envelope.context == context);
         let offered = held.filter_map(|(envelope, message)| match message {
@@ -267,13 +269,13 @@ impl State {
         }
     }
 
-    /// Gives back a message that a peer has offered and nobody will receive.
+    /// Returns an offered message, which will not be received, to its sender.
     pub fn give_back(&mut self, to: Peer, send: u64) {
         let meta = wire::about(wire::RECALLED, send, 1);
         self.deferred.push(Deferred::Packet { to, meta, data: SmallVec::new(), urgency: Urgency::Urgent });
     }
 
-    /// Nothing begins on this context any more; false if that was known.
+    /// Closes this context for new operations. Returns false if it was closed.
     fn refuse(&mut self, context: u64, failure: Failure) -> bool {
         let is_new = self.deaths.end_of(context).is_none();
         if is_new {
@@ -303,7 +305,7 @@ impl State {
         }
     }
 
-    /// Asks for messages back whose receivers live, but may not want them any more because somebody else has died.
+    /// Recalls messages whose receivers are alive, but may not want them any more because a third process has died.
     fn recall_sends(&mut self) {
         let offered = self.requests.in_phase(|phase| matches!(phase, Phase::Unmatched { .. } | Phase::Offered { .. }));
         for id in offered {
@@ -320,8 +322,8 @@ impl State {
         }
     }
 
-    /// A peer has given a message back; false if it had none. The program has cancelled it, or it is not wanted any
-    /// more because somebody has died.
+    /// Handles `RECALLED`: a peer has returned a message, because the program cancelled it or because a process has
+    /// died. Returns false if the peer had none.
     pub fn given_back(&mut self, from: Peer, id: RequestId) -> bool {
         let context = match self.requests.get(id).map(|r| r.phase) {
             Some(Phase::Unmatched { peer, envelope } | Phase::Offered { peer, envelope, .. }) if peer == from => {
@@ -336,13 +338,13 @@ impl State {
         true
     }
 
-    /// Why nothing can be sent to this peer, and nothing fetched from it, if so.
+    /// Returns the reason why nothing can be sent to this peer, or pulled from it, if any.
     #[inline]
     pub fn unreachable(&self, peer: Peer) -> Option<Failure> {
         if self.impaired { self.why_unreachable(peer) } else { None }
     }
 
-    /// Why nothing can be done on a context that needs all members of its group, if so.
+    /// Returns the reason why a collective context can no longer be used, if any.
     #[inline]
     pub fn lost_group(&self, context: u64) -> Option<Failure> {
         if self.impaired { self.why_lost_group(context) } else { None }
@@ -358,7 +360,8 @@ impl State {
         self.broken.clone().or_else(|| self.deaths.of(peer).map(|dead| dead.failure.clone()))
     }
 
-    /// Why a receive with this pattern will get no message, if so: none is there, and none comes.
+    /// Returns the reason why a receive with this pattern can get no message, neither a held one nor a later one, if
+    /// any.
     #[cold]
     pub fn lost(&mut self, pattern: &Pattern) -> Option<Failure> {
         if self.broken.is_some() {
@@ -373,7 +376,7 @@ impl State {
         self.deaths.concerning(pattern).or_else(|| self.deaths.needed(pattern.context, Needs::Living))
     }
 
-    /// Ends a send that waited for its receiver.
+    /// Fails a send that waited for its receiver.
     pub fn fail_send(&mut self, id: RequestId, failure: &Failure) {
         self.interest -= 1;
         self.unannounced.retain(|(_, offer)| *offer != id);
@@ -381,14 +384,15 @@ impl State {
     }
 
     fn end_sends_to(&mut self, peer: Peer, failure: &Failure) {
-        // The peer stays on the list of those with a backlog, where the next look finds nothing for it.
+        // The peer stays on the list of backlogged peers; the next flush finds nothing for it.
         for packet in std::mem::take(&mut self.backlog[peer as usize]) {
             if let Some(request) = packet.request() {
                 self.complete(request, Completion::failed(failure.clone()));
             }
         }
         let busy = self.joints.busy;
-        // What a thread is copying stays its own until it is done: see `State::helped` and `State::finish_push`.
+        // A message that a thread is copying stays until the thread has finished: see `ProtocolState::helped` and
+        // `ProtocolState::finish_push`.
         let waits = |phase: &Phase| match phase {
             Phase::Unmatched { peer: to, .. } | Phase::Feeding { peer: to, .. } => *to == peer,
             Phase::Offered { peer: to, joint, .. } => *to == peer && joint.is_none_or(|index| busy & (1 << index) == 0),
@@ -399,14 +403,15 @@ impl State {
         }
         let requests = &self.requests;
         self.feeding.retain(|id| requests.get(*id).is_some_and(|r| matches!(r.phase, Phase::Feeding { .. })));
-        for job in self.take_jobs(|job| matches!(job, Job::Push(push) if push.to == peer)) {
-            if let Job::Push(push) = job {
+        for job in self.take_jobs(|job| matches!(job, UnlockedJob::Push(push) if push.to == peer)) {
+            if let UnlockedJob::Push(push) = job {
                 self.fail_send(push.request, failure);
             }
         }
     }
 
-    /// A thread has stopped helping with an offered message: its receiver may have died meanwhile.
+    /// Ends the sends to dead peers, after a thread has finished helping with an offered message: its receiver may have
+    /// died meanwhile.
     #[cold]
     pub fn end_sends_to_the_dead(&mut self) {
         let dead: Vec<_> = self.deaths.dead.iter().map(|dead| (dead.peer, dead.failure.clone())).collect();
@@ -426,15 +431,15 @@ impl State {
             self.interest -= 1;
             self.complete(id, Completion::failed(failure.clone()));
         }
-        for job in self.take_jobs(|job| matches!(job, Job::Pull(pull) if pull.from == peer)) {
-            if let Job::Pull(pull) = job {
+        for job in self.take_jobs(|job| matches!(job, UnlockedJob::Pull(pull) if pull.from == peer)) {
+            if let UnlockedJob::Pull(pull) = job {
                 self.complete(pull.request, Completion::failed(failure.clone()));
             }
         }
         self.end_lost_receives();
     }
 
-    /// Ends the receives that will get no message any more.
+    /// Fails the receives that can get no message any more.
     fn end_lost_receives(&mut self) {
         if let Some(Direct { pattern, region, phase: phase @ DirectPhase::Waiting, .. }) = &mut self.direct
             && let Some(failure) = self.deaths.concerning(pattern)
@@ -456,31 +461,31 @@ impl State {
         self.complete(id, Completion::failed(failure));
     }
 
-    /// Ends the message whose parts were coming from a peer.
+    /// Fails the message whose segments were arriving from a peer.
     fn end_arrival(&mut self, peer: Peer, failure: &Failure) {
         let Some(Arrival { envelope, target, .. }) = self.arrivals.from(peer).take() else { return };
         match target {
-            Target::Direct => {
+            ArrivalTarget::Direct => {
                 if let Some(direct) = &mut self.direct {
                     direct.phase = DirectPhase::Done(Completion::failed(failure.clone()));
                 }
             }
-            Target::Request(id, _) => self.complete(id, Completion::failed(failure.clone())),
-            Target::Kept(slot) => {
-                // If a matched probe has taken it, it fails when it is received.
+            ArrivalTarget::Request(id, _) => self.complete(id, Completion::failed(failure.clone())),
+            ArrivalTarget::Kept(slot) => {
+                // A matched probe may have extracted it: the message then fails when it is received.
                 let is_it = |u: &Unexpected| match u {
                     Unexpected::Arriving { from, slot: s, .. } => *from == peer && *s == slot,
                     _ => false,
                 };
                 if let Some(message) = self.matcher.take_where(&envelope, is_it) {
                     self.release(&message);
-                    drop(self.arrivals.take(peer, slot, || Target::Kept(slot)));
+                    drop(self.arrivals.take(peer, slot, || ArrivalTarget::Kept(slot)));
                 }
             }
         }
     }
 
-    /// Another process has this peer's number now.
+    /// Resets a peer whose number belongs to another process now.
     pub fn forget(&mut self, peer: Peer) {
         let failure = Failure::from(DeviceError::Died { peer, what: "another process has its number now" });
         self.end_sends_to(peer, &failure);
@@ -498,8 +503,8 @@ impl State {
         }
     }
 
-    /// Takes out the jobs that nobody has begun and for which `wanted` holds.
-    fn take_jobs(&mut self, wanted: impl Fn(&Job) -> bool) -> Vec<Job> {
+    /// Takes out the jobs that have not begun and for which `wanted` holds.
+    fn take_jobs(&mut self, wanted: impl Fn(&UnlockedJob) -> bool) -> Vec<UnlockedJob> {
         let (taken, left) = std::mem::take(&mut self.jobs).into_iter().partition(wanted);
         self.jobs = left;
         taken

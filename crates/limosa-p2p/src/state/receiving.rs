@@ -1,8 +1,8 @@
-//! Receiving: how a receive begins, gets its message, and is withdrawn.
+//! Receiving: how a receive begins, gets its message, and is cancelled.
 
-use super::{Begun, Deferred, Direct, DirectPhase, Job, State, Unexpected, received};
-use crate::arriving::Target;
-use crate::choice::Way;
+use super::{Begun, Deferred, Direct, DirectPhase, ProtocolState, Unexpected, UnlockedJob, received};
+use crate::arriving::ArrivalTarget;
+use crate::choice::TransferPath;
 use crate::matching::{Envelope, Pattern};
 use crate::memory::Region;
 use crate::request::{Completion, Phase, RequestId};
@@ -12,30 +12,30 @@ use limosa_base::clock;
 use limosa_device::{Address, Devices, Peer, Urgency};
 use smallvec::SmallVec;
 
-impl State {
-    // ---- messages that no receive was posted for -------------------------------------------------------------------
+impl ProtocolState {
+    // ---- unexpected messages ---------------------------------------------------------------------------------------
 
-    /// So much is held that only a thread that asks for something takes more.
+    /// Returns whether so much is held that only a thread that needs a message takes more.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.unexpected_bytes > self.unexpected_limit
     }
 
-    /// Holds a message until it is asked for.
+    /// Holds an unexpected message until it is received.
     pub(super) fn hold(&mut self, envelope: &Envelope, message: Unexpected) {
-        self.completed |= self.wishes.include(envelope);
+        self.completed |= self.sleep_conditions.include(envelope);
         self.unexpected_bytes += message.held_bytes();
         self.matcher.store(envelope, message);
         self.jobs.extend(self.listeners.unasked(envelope));
     }
 
-    /// A message that was held is held no more.
+    /// Subtracts a message that is no longer held.
     #[inline]
     pub(super) fn release(&mut self, message: &Unexpected) {
         self.unexpected_bytes -= message.held_bytes();
         if self.held_back && self.unexpected_bytes <= self.unexpected_limit / 2 {
             self.held_back = false;
-            self.jobs.push(Job::TakePackets);
+            self.jobs.push(UnlockedJob::TakePackets);
         }
     }
 
@@ -52,7 +52,7 @@ impl State {
                 if region.len() > self.eager_limit {
                     self.interest += 1;
                 }
-                // The entry's name and the request's name each other.
+                // The entry and the request refer to each other.
                 let id = self.requests.next_id();
                 let entry = self.matcher.post(pattern, id);
                 self.requests.insert(Phase::Posted { entry }, region)
@@ -60,14 +60,14 @@ impl State {
         }
     }
 
-    /// True if no message is held and no receive waits, so that the next packet of a peer may be taken by a receive
-    /// that begins now.
+    /// Returns whether no message is held and no receive is posted, so that a receive that begins now may take the next
+    /// packet of a peer.
     #[inline(always)]
     pub fn is_next_receive(&self) -> bool {
         self.direct.is_none() && self.matcher.posted_len() == 0 && self.matcher.unexpected_len() == 0 && !self.impaired
     }
 
-    /// Starts a receive that the calling thread is going to wait for.
+    /// Starts a receive for which the calling thread is about to wait.
     #[inline]
     pub fn receive_blocking(&mut self, devices: &mut Devices, pattern: &Pattern, region: Region) -> Begun {
         if self.direct.is_some() || self.matcher.posted_len() > 0 || self.impaired {
@@ -76,8 +76,8 @@ impl State {
         match self.matcher.take(pattern) {
             None => {
                 self.interest += usize::from(region.len() > self.eager_limit);
-                let born = self.requests.turn;
-                self.direct = Some(Direct { pattern: *pattern, region, phase: DirectPhase::Waiting, born });
+                let epoch = self.requests.epoch;
+                self.direct = Some(Direct { pattern: *pattern, region, phase: DirectPhase::Waiting, epoch });
                 Begun::Direct
             }
             Some((envelope, message @ Unexpected::Eager { sync: None, .. })) => {
@@ -92,7 +92,7 @@ impl State {
         }
     }
 
-    /// True if the direct receive is over.
+    /// Returns whether the direct receive is complete.
     #[inline]
     pub fn direct_done(&self) -> bool {
         match self.direct.as_ref().map(|d| &d.phase) {
@@ -102,7 +102,7 @@ impl State {
         }
     }
 
-    /// Ends the direct receive this way, unless its message has begun to arrive.
+    /// Completes the direct receive like this, unless its message has begun to arrive.
     #[cold]
     pub fn end_direct_unless_begun(&mut self, end: Completion) {
         if let Some(Direct { region, phase: phase @ DirectPhase::Waiting, .. }) = &mut self.direct {
@@ -111,7 +111,7 @@ impl State {
         }
     }
 
-    /// Ends the direct receive, which is over.
+    /// Takes the completion of the direct receive.
     #[inline]
     pub fn take_direct(&mut self) -> Completion {
         match self.direct.take().map(|d| d.phase) {
@@ -124,7 +124,7 @@ impl State {
         }
     }
 
-    /// The direct receive, if it waits for a message with this envelope, which is then its own.
+    /// Returns the direct receive, if it is waiting and matches this envelope. The message then belongs to it.
     #[inline]
     pub(super) fn direct_for(&mut self, envelope: &Envelope) -> Option<&mut Direct> {
         let direct =
@@ -157,7 +157,7 @@ impl State {
             }
             Unexpected::Arriving { from, slot, total } => {
                 let room = region.len();
-                let (data, more) = self.arrivals.take(from, slot, || Target::Request(id, region.clone()));
+                let (data, more) = self.arrivals.take(from, slot, || ArrivalTarget::Request(id, region.clone()));
                 region.write(0, &data[..data.len().min(room)]);
                 if more {
                     self.requests.get_mut(id).expect("just inserted").phase = Phase::Arriving;
@@ -175,7 +175,7 @@ impl State {
                 self.run_deferred(devices);
             }
             Unexpected::Local { send, len } => {
-                // The send is there: it ends by being received or cancelled, and both take the message out of the
+                // The send exists: it ends by being received or cancelled, and both take the message out of the
                 // matcher.
                 if let Some(source) = self.requests.get(send) {
                     copy_region(&source.region, &region, (len as usize).min(region.len()));
@@ -213,7 +213,7 @@ impl State {
         }));
     }
 
-    /// Does what had to wait until the device was free, in the order in which it was noted.
+    /// Does the work that was queued until the device was free, in order.
     pub fn run_deferred(&mut self, devices: &mut Devices) {
         let mut all = std::mem::take(&mut self.deferred);
         let mut rest = all.drain(..);
@@ -225,11 +225,12 @@ impl State {
             }
         }
         drop(rest);
-        // Keeps the memory of the list.
+        // Reuses the allocation of the list.
         self.deferred = all;
     }
 
-    /// Has an offered message copied, streamed or written. `is_last`: no other is going to be fetched right now.
+    /// Starts to pull an offered message, or asks for it to be streamed or written. `is_last`: no other message is
+    /// about to be fetched.
     fn begin_fetch(&mut self, devices: &mut Devices, fetch: Pull, is_last: bool) {
         let (from, pieces) = (fetch.from, fetch.offer.pieces);
         if fetch.bytes > 0
@@ -241,21 +242,21 @@ impl State {
         let is_listed = pieces > 0 && fetch.bytes > 0;
         let reach = if is_listed { devices.reach(from) } else { None };
         let fetch = Pull { at: reach.unwrap_or_default(), ..fetch };
-        // Both ways are open if somebody is there on both sides and has nothing else to copy meanwhile.
+        // Both paths are possible if a thread is present on both sides and has nothing else to copy meanwhile.
         let alone = is_last && self.interest == 0 && self.jobs.is_empty();
-        let way = if reach.is_some() && alone && self.may_stream && pieces == 1 && devices.is_waiting(from) {
-            let way = self.choice.next(fetch.bytes);
+        let path = if reach.is_some() && alone && self.may_stream && pieces == 1 && devices.is_waiting(from) {
+            let path = self.choice.next(fetch.bytes);
             if let Some(r) = self.requests.get_mut(fetch.request) {
-                r.coming = Some((way, clock::now_ns()));
+                r.incoming = Some((path, clock::now_ns()));
             }
-            way
+            path
         } else if reach.is_some() {
-            Way::Pull
+            TransferPath::Pull
         } else {
-            Way::Stream
+            TransferPath::Stream
         };
-        match way {
-            Way::Pull
+        match path {
+            TransferPath::Pull
                 if self.in_service
                     && pieces == 1
                     && fetch.region.as_contiguous().is_some()
@@ -263,12 +264,12 @@ impl State {
             {
                 self.accept(devices, fetch, true);
             }
-            Way::Pull => self.jobs.push(Job::Pull(fetch)),
-            Way::Stream => self.accept(devices, fetch, false),
+            TransferPath::Pull => self.jobs.push(UnlockedJob::Pull(fetch)),
+            TransferPath::Stream => self.accept(devices, fetch, false),
         }
     }
 
-    /// Asks for an offered message to be streamed or, if it is `to_be_written`, to be written to its place if that is
+    /// Asks for an offered message to be streamed or, if `to_be_written`, to be written to the receive buffer if
     /// possible.
     pub fn accept(&mut self, devices: &mut Devices, fetch: Pull, to_be_written: bool) {
         let Pull { request, from, offer, ref region, bytes, .. } = fetch;
@@ -298,7 +299,7 @@ impl State {
         self.control(devices, from, meta, &data, Urgency::Urgent);
     }
 
-    /// All bytes of an offered message have been copied.
+    /// Completes a receive whose offered message has been pulled.
     pub fn finish_fetch(&mut self, devices: &mut Devices, request: RequestId, from: Peer, send: u64) {
         self.arrived(request);
         if let Some(r) = self.requests.get(request) {
@@ -308,13 +309,13 @@ impl State {
         self.tell(devices, from, wire::about(wire::DONE, send, 0), &[]);
     }
 
-    /// A message was written to its receiver's memory, or could not be.
+    /// Completes a send whose message was written to the receiver's memory; or streams the message if that failed.
     pub fn finish_push(&mut self, devices: &mut Devices, send: RequestId, done: bool) {
         let Some(request) = self.requests.get_mut(send) else { return };
         let Phase::Pushing { peer, receive, len } = request.phase else { return };
         request.phase = Phase::Feeding { peer, receive, sent: 0, len, packets: 0 };
         if let Some(failure) = self.broken.clone() {
-            // Nothing is counted or sent any more.
+            // The failure ends the send: no more bytes are counted or sent.
             self.complete(send, if done { Completion::default() } else { Completion::failed(failure) });
         } else if done {
             self.tell(devices, peer, wire::about(wire::WRITTEN, receive, 0), &[]);
@@ -326,8 +327,8 @@ impl State {
         }
     }
 
-    /// Asks for an operation to end before it is matched. A send whose receiver must be asked ends when the answer
-    /// comes.
+    /// Requests that an operation ends before it is matched. A send whose receiver must be asked completes with the
+    /// answer.
     pub fn cancel(&mut self, devices: &mut Devices, id: RequestId) {
         let Some(request) = self.requests.get(id) else { return };
         match &request.phase {

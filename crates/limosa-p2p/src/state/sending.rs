@@ -1,14 +1,14 @@
-//! Sending: how a message begins its journey, and what waits on the way out.
+//! Sending: how a message begins, and the backlog.
 //!
-//! Packets that find no room wait in a backlog per peer, in order; parts of streamed messages wait apart, so that they
-//! hold up nothing else.
+//! Packets that find no room wait in a backlog per peer, in order. Segments of streamed messages wait separately, so
+//! that they delay nothing else.
 //!
-//! The backlog needs no limit of its own. A message in it is not copied: its region is the user's buffer, and it
-//! belongs to a request that the program has started and not seen the end of. Other packets are few per request of this
-//! process or of the peer: an offer, an answer, a request to cancel.
+//! The backlog needs no limit of its own. Backlogged messages are not copied; the region is the user's buffer, kept
+//! valid by the unfinished request. Other packets are few per request of this process or of the peer: an offer, an
+//! answer, a recall.
 
 use super::{
-    DirectPhase, FAR_EAGER, FAR_LENT, MIN_JOINT, MIN_PIECE, Mode, PART_BYTES, STREAM_BYTES, State, Unexpected,
+    DirectPhase, FAR_EAGER, FAR_LENT, MIN_JOINT, MIN_PIECE, Mode, PART_BYTES, ProtocolState, STREAM_BYTES, Unexpected,
     received, room_for,
 };
 use crate::matching::Envelope;
@@ -19,7 +19,7 @@ use crate::wire::{self, MAX_PIECES, Offer};
 use limosa_device::{Data, DeviceError, Devices, Meta, Peer, Sent, Urgency};
 use smallvec::SmallVec;
 
-/// A packet that waits for room.
+/// A backlogged packet.
 pub(super) enum Waiting {
     Control { meta: Meta, data: SmallVec<[u8; 64]>, urgency: Urgency },
     Eager { request: RequestId, meta: Meta, region: Region, sync: bool },
@@ -27,7 +27,7 @@ pub(super) enum Waiting {
 }
 
 impl Waiting {
-    /// The send that ends with this packet.
+    /// Returns the send that completes with this packet.
     pub fn request(&self) -> Option<RequestId> {
         match self {
             Waiting::Control { .. } => None,
@@ -36,7 +36,7 @@ impl Waiting {
         }
     }
 
-    /// The context of the message that it is, or is a part of.
+    /// Returns the context of the message that the packet belongs to.
     fn context(&self) -> Option<u64> {
         match self {
             Waiting::Control { .. } => None,
@@ -46,18 +46,18 @@ impl Waiting {
     }
 }
 
-/// The parts of an eager message that are still to be sent.
+/// The unsent segments of an eager message.
 pub(super) struct Parts {
     begin: Option<Meta>,
     context: u64,
     region: Region,
     sent: usize,
-    /// A copy of the message, whose send has ended: the rest goes after it.
+    /// Copy of the message, once its send is complete: the rest is sent from it.
     kept: Option<Box<[u8]>>,
 }
 
 impl Parts {
-    /// Copies the message, so that the program can have its buffer back; false if there is no memory for that.
+    /// Copies the message, so that the program can reuse its buffer. Returns false if there is no memory.
     fn keep(&mut self) -> bool {
         let mut copy = Vec::new();
         if copy.try_reserve_exact(self.region.len()).is_err() {
@@ -66,13 +66,13 @@ impl Parts {
         copy.resize(self.region.len(), 0);
         self.region.read(0, &mut copy);
         let mut copy = copy.into_boxed_slice();
-        // SAFETY: the copy stays where it is, and is kept beside the region.
+        // SAFETY: the copy is not moved, and is kept beside the region.
         self.region = unsafe { Region::contiguous(copy.as_mut_ptr(), copy.len()) };
         self.kept = Some(copy);
         true
     }
 
-    /// Sends as many as there is room for; true if these were all.
+    /// Sends as many segments as there is room for. Returns whether these were all.
     #[inline]
     fn push(&mut self, devices: &mut Devices, to: Peer) -> Result<bool, DeviceError> {
         let len = self.region.len();
@@ -96,8 +96,8 @@ impl Parts {
     }
 }
 
-impl State {
-    /// Starts a send to another process; `None` if it is done already.
+impl ProtocolState {
+    /// Starts a send to another process. Returns `None` if it is complete.
     pub fn send(
         &mut self,
         devices: &mut Devices,
@@ -137,7 +137,7 @@ impl State {
         Ok(Some(request))
     }
 
-    /// Sends a whole message that a device may read where it is; `None` if the send is done already.
+    /// Sends a whole message that a device may read in place. Returns `None` if the send is complete.
     fn send_whole_from_there(
         &mut self,
         devices: &mut Devices,
@@ -145,7 +145,7 @@ impl State {
         meta: &Meta,
         region: Region,
     ) -> Result<Option<RequestId>, Failure> {
-        let bytes = region.as_bytes().expect("the caller has looked");
+        let bytes = region.as_bytes().expect("the caller has checked that it is contiguous");
         // SAFETY: as in `feed_part`.
         let sent = unsafe { devices.send_lent(peer, meta, bytes, Urgency::Normal) };
         if sent.map_err(|error| self.send_failed(error))? == Sent::NoRoom {
@@ -164,19 +164,19 @@ impl State {
         Ok(Some(request))
     }
 
-    /// Whether a message longer than most that travel whole does so all the same, since its receiver is far.
+    /// Returns whether a message that is longer than a segment travels whole, because its receiver is remote.
     fn is_whole(&self, devices: &Devices, peer: Peer, len: usize, mode: Mode) -> bool {
         // A synchronous send's number travels with the message.
         let most = devices.max_data(peer) - if mode == Mode::Synchronous { 8 } else { 0 };
         len <= most.min(FAR_EAGER * self.eager_limit) && devices.is_far(peer)
     }
 
-    /// Sends a short message immediately to whom something has been sent before, if there is room for it; false if
-    /// there is none, or anything else stands in the way.
+    /// Sends a short message at once to a peer that has been sent to before. Returns false, without effect, if there is
+    /// no room or any other obstacle.
     #[inline(always)]
     pub fn send_now(&mut self, devices: &mut Devices, peer: Peer, envelope: &Envelope, bytes: &[u8]) -> bool {
-        let is_behind = || !self.behind.is_empty() && !self.backlog[peer as usize].is_empty();
-        if bytes.len() > self.whole_limit || self.impaired || is_behind() {
+        let is_backlogged = || !self.backlogged.is_empty() && !self.backlog[peer as usize].is_empty();
+        if bytes.len() > self.whole_limit || self.impaired || is_backlogged() {
             return false;
         }
         let sent = devices.try_send(peer, &wire::enveloped(wire::EAGER, envelope), bytes);
@@ -237,7 +237,7 @@ impl State {
         self.check_broken().map(|()| send)
     }
 
-    /// Whether anything can be sent to this peer on this context.
+    /// Checks that this peer can be sent to on this context.
     #[inline]
     fn check(&self, peer: Peer, context: u64) -> Result<(), Failure> {
         self.unreachable(peer).or_else(|| self.lost_group(context)).map_or(Ok(()), Err)
@@ -251,7 +251,7 @@ impl State {
         }
     }
 
-    /// Starts a send to this process itself; `None` if it is done already.
+    /// Starts a send to this process itself. Returns `None` if it is complete.
     pub fn send_local(
         &mut self,
         envelope: &Envelope,
@@ -275,7 +275,7 @@ impl State {
             self.complete_receive(id, envelope, len as u64, target.len() as u64);
             return Ok(None);
         }
-        // Without memory for a copy the message waits where it is.
+        // Without memory for a copy the message stays in the user's buffer.
         if mode == Mode::Standard
             && len <= self.eager_limit
             && let Some(mut data) = room_for(len)
@@ -291,9 +291,9 @@ impl State {
         Ok(Some(send))
     }
 
-    // ---- the way out -----------------------------------------------------------------------------------------------
+    // ---- backlog ---------------------------------------------------------------------------------------------------
 
-    /// Sends a small packet, or queues it behind others.
+    /// Sends a small packet, or appends it to the backlog.
     pub fn control(&mut self, devices: &mut Devices, to: Peer, meta: Meta, data: &[u8], urgency: Urgency) {
         self.queue(devices, to, Waiting::Control { meta, data: SmallVec::from_slice(data), urgency });
     }
@@ -311,12 +311,12 @@ impl State {
         if first {
             self.flush_peer(devices, to);
             if !self.backlog[to as usize].is_empty() {
-                self.behind.push(to);
+                self.backlogged.push(to);
             }
         }
     }
 
-    /// Sends what waits for this peer as far as there is room; true if anything went.
+    /// Sends the backlog of this peer as far as there is room. Returns whether there was progress.
     pub(super) fn flush_peer(&mut self, devices: &mut Devices, to: Peer) -> bool {
         let mut any = false;
         while let Some(mut packet) = self.backlog[to as usize].pop_front() {
@@ -377,11 +377,12 @@ impl State {
         any
     }
 
-    /// Ends the sends on this context that wait for room, which nobody may make any more. What has begun to go goes on.
+    /// Fails the backlogged sends on this context, whose receivers may make no more room. Messages that have begun to
+    /// leave continue.
     #[cold]
     pub(super) fn end_queued(&mut self, context: u64, failure: &Failure) {
         for peer in 0..self.backlog.len() {
-            // The peer stays on the list of those with a backlog, where the next look may find nothing for it.
+            // The peer stays on the list of backlogged peers; the next flush may find nothing for it.
             for mut packet in std::mem::take(&mut self.backlog[peer]) {
                 let ended = packet.request().filter(|_| packet.context() == Some(context));
                 let goes_on = match &mut packet {
@@ -404,13 +405,13 @@ impl State {
         }
     }
 
-    /// Sends what waits, as far as there is room; true if anything went. `polled`: there may be room that shows only when
-    /// a device is polled.
+    /// Sends all backlogs as far as there is room. Returns whether there was progress. `polled`: a device was polled,
+    /// which may have made room.
     pub fn flush(&mut self, devices: &mut Devices, polled: bool) -> bool {
         let mut any = false;
         let has_room = |devices: &Devices, peer| polled || !devices.finds_room_by_polls(peer);
-        for i in (0..self.behind.len()).rev() {
-            let to = self.behind[i];
+        for i in (0..self.backlogged.len()).rev() {
+            let to = self.backlogged[i];
             if !has_room(devices, to) {
                 continue;
             }
@@ -419,7 +420,7 @@ impl State {
                 return any;
             }
             if self.backlog[to as usize].is_empty() {
-                self.behind.swap_remove(i);
+                self.backlogged.swap_remove(i);
             }
         }
         for _ in 0..self.feeding.len() {
@@ -443,7 +444,8 @@ impl State {
         any
     }
 
-    /// Streams a message as far as there is room: whether anything went, and whether that was all.
+    /// Streams a message as far as there is room. Returns whether there was progress, and whether the message is
+    /// complete.
     pub(super) fn feed(&mut self, devices: &mut Devices, id: RequestId) -> Result<(bool, bool), DeviceError> {
         let mut any = false;
         loop {
@@ -471,39 +473,38 @@ impl State {
         }
     }
 
-    /// Packets and streamed messages that wait for room.
+    /// Returns the number of backlogged packets and streamed messages.
     pub fn waiting(&self) -> usize {
-        self.feeding.len() + self.behind.iter().map(|&peer| self.backlog[peer as usize].len()).sum::<usize>()
+        self.feeding.len() + self.backlogged.iter().map(|&peer| self.backlog[peer as usize].len()).sum::<usize>()
     }
 
-    /// Whether others may be waiting for this process to serve what they send urgently.
+    /// Returns whether peers may be waiting for this process to serve urgent packets.
     #[inline]
     pub fn serves_urgently(&self) -> bool {
         self.interest + self.served > 0
     }
 
-    /// True if packets or parts wait for room.
+    /// Returns whether packets or segments are backlogged.
     pub fn has_backlog(&self) -> bool {
-        !self.behind.is_empty() || !self.feeding.is_empty()
+        !self.backlogged.is_empty() || !self.feeding.is_empty()
     }
 
-    /// Whether something waits that its receiver may need. What this process has said of itself while it waited for
-    /// others is not: they may have left since.
+    /// Returns whether a backlogged packet may be needed by its receiver. Statements that this process made while it
+    /// waited are not: their receivers may have left since.
     pub fn has_needed_backlog(&self) -> bool {
         let is_said = |waiting: &Waiting| matches!(waiting, Waiting::Control { meta, .. } if meta.kind == wire::SAY);
-        !self.feeding.is_empty() || self.behind.iter().any(|peer| !self.backlog[*peer as usize].iter().all(is_said))
+        !self.feeding.is_empty() || self.backlogged.iter().any(|peer| !self.backlog[*peer as usize].iter().all(is_said))
     }
 
-    /// Asks all peers for which something waits to make room and to wake this process then; true if it has to be tried
-    /// once more.
+    /// Asks all peers with a backlog to make room and then ring this process. Returns whether to try sending once more.
     pub fn want_room(&mut self, devices: &mut Devices) -> bool {
         let mut must_try = false;
-        for &peer in &self.behind {
+        for &peer in &self.backlogged {
             devices.want_room(peer);
             must_try |= !devices.finds_room_by_polls(peer);
         }
         for &id in &self.feeding {
-            // What has gone and is not away yet needs no room.
+            // Bytes that were sent but are still in the device need no room.
             if let Some(Phase::Feeding { peer, sent, len, .. }) = self.requests.get(id).map(|r| &r.phase)
                 && sent < len
             {
@@ -515,8 +516,8 @@ impl State {
     }
 }
 
-/// Sends the next part of a streamed message, of which `rest` bytes from `offset` on are left; its length, or 0 if there
-/// is no room.
+/// Sends the next segment of a streamed message, of which `rest` bytes from `offset` on are unsent. Returns its length,
+/// or 0 if there is no room.
 fn feed_part(
     devices: &mut Devices,
     peer: Peer,
@@ -527,10 +528,10 @@ fn feed_part(
 ) -> Result<usize, DeviceError> {
     let (is_far, most) = (devices.is_far(peer), devices.max_data(peer));
     let part = rest.min(if is_far { most } else { most.min(STREAM_BYTES) } as u64) as usize;
-    // Urgent, since the receiver may be computing and somebody must empty the lane.
+    // Urgent: the receiver may be computing, and its helper must then empty the lane.
     let sent = match region.as_bytes() {
-        // SAFETY: a send that is being streamed ends when its packets are away, unless it fails. Then nobody wants its
-        // message any more, and the bytes are those of the user's buffer or of what came after it there.
+        // SAFETY: a streamed send completes when its packets have left, unless it fails. After a failure no process
+        // uses the message, and the bytes are those of the user's buffer or of later data in it.
         Some(bytes) if is_far => unsafe {
             devices.send_lent(peer, meta, &bytes[offset..offset + part], Urgency::Urgent)
         },

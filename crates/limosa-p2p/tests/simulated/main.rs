@@ -1,12 +1,12 @@
-//! Random programs on many engines over a simulated network, under random schedules: whatever the schedule, every
+//! Random programs on many engines over a simulated network, under random schedules. Whatever the schedule, every
 //! operation completes correctly, or fails with an error that names a dead process which it needed.
 //!
-//! A process of a run does random operations, none of which waits. The schedule decides after each step who goes on: a
-//! process, its helper, or the network. In runs with faults processes stop for a while or die, and access to a peer's
-//! memory fails now and then. At the end everything is delivered, what was received is judged ([`oracle`]), the rest is
-//! received or cancelled, and the engines must hold nothing.
+//! A process of a run performs random operations, none of which waits. After each step the schedule decides what runs
+//! next: a process, its helper, or the network. In runs with faults, processes pause or die, and access to a peer's
+//! memory fails from time to time. At the end everything is delivered, all completions are judged ([`oracle`]), the
+//! rest is received or cancelled, and the engines must hold nothing.
 //!
-//! - `LIMOSA_SIM_SEEDS=n` sets how many seeds are run;
+//! - `LIMOSA_SIM_SEEDS=n` sets the number of seeds;
 //! - `LIMOSA_SIM_SEED=n` runs one seed and prints its schedule. A failure prints its seed.
 
 mod oracle;
@@ -16,7 +16,7 @@ mod world;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use world::World;
 
-/// Seeds of a run of the tests; half of them have faults.
+/// Number of seeds by default; half of them have faults.
 const SEEDS: u64 = 20_000;
 
 fn number(variable: &str) -> Option<u64> {
@@ -25,7 +25,7 @@ fn number(variable: &str) -> Option<u64> {
         .map(|value| value.parse().unwrap_or_else(|_| panic!("{variable}={value} is not a number")))
 }
 
-/// Runs one seed; gives its schedule, if that is to be noted.
+/// Runs one seed. Returns its schedule, if `notes`.
 fn run(seed: u64, notes: bool) -> Vec<String> {
     let mut world = World::new(seed, notes);
     world.run();

@@ -1,11 +1,11 @@
-//! A process of a simulated run: its engine, and what it has asked for.
+//! A process of a simulated run: its engine and its operations.
 
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::{Layout, Region};
 use limosa_p2p::{Completion, Engine, Failure, Matched, Mode, RequestId, Started};
 use std::sync::Arc;
 
-/// Bytes in blocks with gaps between them.
+/// Layout of blocks with gaps between them.
 struct Strided {
     block: usize,
 }
@@ -31,7 +31,7 @@ impl Layout for Strided {
 
     unsafe fn pack(&self, base: *const u8, _count: usize, offset: usize, dst: &mut [u8]) {
         self.each(offset, dst.len(), &mut |at, done, part| {
-            // SAFETY: the caller vouches for the memory that the layout covers.
+            // SAFETY: the caller guarantees the memory that the layout covers.
             unsafe { std::ptr::copy_nonoverlapping(base.add(at), dst[done..].as_mut_ptr(), part) };
             true
         });
@@ -61,7 +61,7 @@ impl Layout for Strided {
     }
 }
 
-/// Memory of a message: its bytes one after the other, or in blocks.
+/// Memory of a message: contiguous bytes, or blocks.
 pub struct Buffer {
     memory: Box<[u8]>,
     len: usize,
@@ -76,11 +76,11 @@ impl Buffer {
         buffer
     }
 
-    /// For an operation during which this buffer stays and is not looked at.
+    /// Returns the region for an operation during which the buffer is neither moved nor read.
     pub fn region(&mut self) -> Region {
         let base = self.memory.as_mut_ptr();
         match self.block {
-            // SAFETY: buffers live as long as their engines, and are read only when the operation is over.
+            // SAFETY: buffers live as long as their engines, and are read only when the operation is complete.
             None => unsafe { Region::contiguous(base, self.len) },
             // SAFETY: as above.
             Some(block) => unsafe { Region::typed(base, self.len, Arc::new(Strided { block })) },
@@ -94,10 +94,10 @@ impl Buffer {
     }
 }
 
-/// An operation's name in the engine, or how it ended.
+/// Name of an operation in the engine, or its completion.
 pub enum Progress {
     Pending(RequestId),
-    /// Taken by a matched probe and not received yet.
+    /// Extracted by a matched probe and not received yet.
     Held(Matched),
     Over(Completion),
 }
@@ -112,10 +112,10 @@ pub struct Op {
     pub what: What,
     pub progress: Progress,
     pub buffer: Buffer,
-    /// What a receive got.
+    /// Bytes that a receive got.
     pub got: Vec<u8>,
     pub cancelled: bool,
-    /// What a probe had seen just before this receive was started.
+    /// Message that a probe had seen just before this receive was started.
     pub foreseen: Option<Completion>,
 }
 
@@ -145,7 +145,7 @@ impl Process {
         self.add(What::Receive { pattern }, Progress::Pending(id), buffer);
     }
 
-    /// Takes a message by a matched probe, if there is one.
+    /// Extracts a message by a matched probe, if there is one.
     pub fn hold(&mut self, pattern: Pattern) -> bool {
         let Ok(Some(matched)) = self.engine.probe_matched(&pattern) else { return false };
         let room = matched.completion().bytes as usize;
@@ -160,7 +160,7 @@ impl Process {
         self.see_end(self.ops.len() - 1, false);
     }
 
-    /// Starts to receive a message that was taken.
+    /// Starts to receive an extracted message.
     pub fn receive_held(&mut self, index: usize) {
         let op = &mut self.ops[index];
         if matches!(op.progress, Progress::Held(_))
@@ -179,7 +179,7 @@ impl Process {
         }
     }
 
-    /// Takes the end of an operation if it is over; makes progress first if wanted.
+    /// Takes the completion of an operation if it is complete; with `progress`, makes progress first.
     pub fn see_end(&mut self, index: usize, progress: bool) {
         let op = &mut self.ops[index];
         let Progress::Pending(id) = op.progress else { return };

@@ -6,7 +6,7 @@ use limosa_p2p::{Devices, Engine, Holdings, Links, Mode, Needs, Options, Wait};
 use limosa_sim::{Conditions, Network, Random};
 use std::cell::Cell;
 
-/// Options of all engines: messages beyond 6000 bytes are offered. No thread does anything by itself.
+/// Options of all engines: messages beyond 6000 bytes use the rendezvous protocol, and there are no service threads.
 const OPTIONS: Options = Options {
     wait: Wait::Block,
     spin_ns: 0,
@@ -15,13 +15,13 @@ const OPTIONS: Options = Options {
     independent_progress: false,
 };
 
-/// Contexts: on the first all processes are members, on the second all but the last.
+/// Contexts: all processes are members of the first, all but the last of the second.
 pub const CONTEXTS: [u64; 2] = [10, 12];
 const TAGS: usize = 3;
-/// The tags of empty messages, each of which has its own, begin here.
+/// First tag of empty messages, each of which has a tag of its own.
 const EMPTY_TAGS: i32 = 1000;
 
-/// True if a process is a member of a context's group.
+/// Returns whether a process is a member of a context's group.
 pub fn is_member(context: u64, process: u32, size: u32) -> bool {
     context == CONTEXTS[0] || process + 1 < size
 }
@@ -48,12 +48,12 @@ thread_local! {
     static PRINTS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether schedules are printed by this thread.
+/// Sets whether this thread prints schedules.
 pub fn print_notes(print: bool) {
     PRINTS.set(print);
 }
 
-/// The bytes of a message, which begin with its number.
+/// Returns the bytes of a message, which begin with its number.
 fn contents(number: u64, len: usize) -> Vec<u8> {
     let mut random = Random::new(number);
     let mut bytes: Vec<u8> = number.to_ne_bytes().to_vec();
@@ -106,7 +106,7 @@ impl World {
         }
     }
 
-    /// The random part.
+    /// Runs the random part.
     pub fn run(&mut self) {
         let steps = 100 + self.random.below(300);
         let mut kills = if self.faults { self.random.below(self.size as usize) } else { 0 };
@@ -118,20 +118,20 @@ impl World {
                 self.deliver();
                 continue;
             }
-            let who = self.random.below(self.size as usize);
-            if self.processes[who].is_dead || self.processes[who].stopped_for > 0 {
+            let rank = self.random.below(self.size as usize);
+            if self.processes[rank].is_dead || self.processes[rank].stopped_for > 0 {
                 continue;
             }
             if self.faults && self.random.one_in(100) {
-                self.processes[who].stopped_for = self.random.below(100);
-                self.note(|| format!("{who} stops for a while"));
+                self.processes[rank].stopped_for = self.random.below(100);
+                self.note(|| format!("{rank} stops for a while"));
             } else if kills > 0 && self.random.one_in(100) {
                 kills -= 1;
-                self.processes[who].is_dead = true;
-                self.network.kill(who as u32);
-                self.note(|| format!("{who} dies"));
+                self.processes[rank].is_dead = true;
+                self.network.kill(rank as u32);
+                self.note(|| format!("{rank} dies"));
             } else {
-                self.act(who);
+                self.act(rank);
             }
         }
     }
@@ -144,40 +144,40 @@ impl World {
         event.is_some()
     }
 
-    /// One step of a process.
-    fn act(&mut self, who: usize) {
+    /// Runs one step of a process.
+    fn act(&mut self, rank: usize) {
         match self.random.below(16) {
-            0..4 => self.start_send(who),
-            4..8 => self.start_receive(who),
+            0..4 => self.start_send(rank),
+            4..8 => self.start_receive(rank),
             8 => {
-                self.note(|| format!("{who} polls"));
-                self.processes[who].engine.poll();
+                self.note(|| format!("{rank} polls"));
+                self.processes[rank].engine.poll();
             }
             9 | 10 => {
-                self.note(|| format!("{who} is helped"));
-                self.processes[who].engine.help_once();
+                self.note(|| format!("{rank} is helped"));
+                self.processes[rank].engine.help_once();
             }
-            11 => self.hold(who),
-            12 => self.probe_and_receive(who),
-            13 => self.exchange(who),
-            _ => self.touch(who),
+            11 => self.hold(rank),
+            12 => self.probe_and_receive(rank),
+            13 => self.exchange(rank),
+            _ => self.touch(rank),
         }
-        for index in 0..self.processes[who].ops.len() {
-            self.processes[who].see_end(index, false);
+        for index in 0..self.processes[rank].ops.len() {
+            self.processes[rank].see_end(index, false);
         }
     }
 
-    /// Tests or cancels an operation, or receives a message that was taken.
-    fn touch(&mut self, who: usize) {
+    /// Tests or cancels an operation, or receives an extracted message.
+    fn touch(&mut self, rank: usize) {
         let pending: Vec<usize> =
-            (0..self.processes[who].ops.len()).filter(|&i| self.processes[who].is_pending(i)).collect();
+            (0..self.processes[rank].ops.len()).filter(|&i| self.processes[rank].is_pending(i)).collect();
         if pending.is_empty() {
             return;
         }
         let index = self.random.of(&pending);
         let cancels = self.random.one_in(6);
-        self.note(|| format!("{who} {} operation {index}", if cancels { "cancels" } else { "tests" }));
-        let process = &mut self.processes[who];
+        self.note(|| format!("{rank} {} operation {index}", if cancels { "cancels" } else { "tests" }));
+        let process = &mut self.processes[rank];
         if matches!(process.ops[index].progress, Progress::Held(_)) {
             process.receive_held(index);
         } else if cancels {
@@ -187,9 +187,9 @@ impl World {
         }
     }
 
-    fn context(&mut self, who: usize) -> u64 {
+    fn context(&mut self, rank: usize) -> u64 {
         let context = self.random.of(&CONTEXTS);
-        if is_member(context, who as u32, self.size) { context } else { CONTEXTS[0] }
+        if is_member(context, rank as u32, self.size) { context } else { CONTEXTS[0] }
     }
 
     fn members(&self, context: u64) -> u32 {
@@ -200,31 +200,31 @@ impl World {
         self.random.of(&[None, None, Some(100), Some(8192)])
     }
 
-    fn start_send(&mut self, who: usize) {
-        let context = self.context(who);
+    fn start_send(&mut self, rank: usize) {
+        let context = self.context(rank);
         let to = self.random.below(self.members(context) as usize) as u32;
         let tag = self.random.below(TAGS) as i32;
-        self.send(who, to, context, tag);
+        self.send(rank, to, context, tag);
     }
 
-    fn send(&mut self, who: usize, to: u32, context: u64, tag: i32) {
+    fn send(&mut self, rank: usize, to: u32, context: u64, tag: i32) {
         let number = self.messages.len() as u64;
         let len = self.random.of(&[0, 8, 40, 300, 4096, 4097, 5900, 6000, 6001, 10_000, 30_000]);
         let tag = if len == 0 { EMPTY_TAGS + number as i32 } else { tag };
         let mode = if self.random.one_in(4) { Mode::Synchronous } else { Mode::Standard };
-        let envelope = Envelope { context, source: who as i32, tag };
+        let envelope = Envelope { context, source: rank as i32, tag };
         let bytes = contents(number, len);
         let buffer = Buffer::new(&bytes, self.block());
-        self.messages.push(Message { bytes, from: who as u32, to, envelope });
-        let index = self.processes[who].ops.len();
+        self.messages.push(Message { bytes, from: rank as u32, to, envelope });
+        let index = self.processes[rank].ops.len();
         self.note(|| {
-            format!("{who} sends message {number} of {len} bytes to {to}, {mode:?}, {envelope:?}, operation {index}")
+            format!("{rank} sends message {number} of {len} bytes to {to}, {mode:?}, {envelope:?}, operation {index}")
         });
-        self.processes[who].send(to, envelope, number, buffer, mode);
+        self.processes[rank].send(to, envelope, number, buffer, mode);
     }
 
-    fn pattern(&mut self, who: usize) -> Pattern {
-        let context = self.context(who);
+    fn pattern(&mut self, rank: usize) -> Pattern {
+        let context = self.context(rank);
         let source = self.random.below(self.members(context) as usize) as i32;
         let tag = self.random.below(TAGS) as i32;
         Pattern {
@@ -234,51 +234,51 @@ impl World {
         }
     }
 
-    fn start_receive(&mut self, who: usize) {
-        let pattern = self.pattern(who);
+    fn start_receive(&mut self, rank: usize) {
+        let pattern = self.pattern(rank);
         let room = self.random.of(&[8, 300, 5000, 6000, 30_000, 30_000, 30_000]);
-        self.receive(who, pattern, room);
+        self.receive(rank, pattern, room);
     }
 
-    fn receive(&mut self, who: usize, pattern: Pattern, room: usize) {
-        let index = self.processes[who].ops.len();
-        self.note(|| format!("{who} receives up to {room} bytes, {pattern:?}, operation {index}"));
+    fn receive(&mut self, rank: usize, pattern: Pattern, room: usize) {
+        let index = self.processes[rank].ops.len();
+        self.note(|| format!("{rank} receives up to {room} bytes, {pattern:?}, operation {index}"));
         let buffer = Buffer::new(&vec![0; room], self.block());
-        self.processes[who].receive(pattern, buffer);
+        self.processes[rank].receive(pattern, buffer);
     }
 
-    fn hold(&mut self, who: usize) {
-        let pattern = self.pattern(who);
-        let index = self.processes[who].ops.len();
-        if self.processes[who].hold(pattern) {
-            self.note(|| format!("{who} takes a message, {pattern:?}, operation {index}"));
+    fn hold(&mut self, rank: usize) {
+        let pattern = self.pattern(rank);
+        let index = self.processes[rank].ops.len();
+        if self.processes[rank].hold(pattern) {
+            self.note(|| format!("{rank} takes a message, {pattern:?}, operation {index}"));
         }
     }
 
-    /// A receive right after a probe gets what was probed.
-    fn probe_and_receive(&mut self, who: usize) {
-        let pattern = self.pattern(who);
-        let Ok(Some(seen)) = self.processes[who].engine.probe(&pattern) else { return };
-        self.note(|| format!("{who} has found a message of {} bytes, {pattern:?}", seen.bytes));
+    /// Probes, and checks that a receive right afterwards gets the probed message.
+    fn probe_and_receive(&mut self, rank: usize) {
+        let pattern = self.pattern(rank);
+        let Ok(Some(seen)) = self.processes[rank].engine.probe(&pattern) else { return };
+        self.note(|| format!("{rank} has found a message of {} bytes, {pattern:?}", seen.bytes));
         let exact = Pattern { source: Some(seen.source), tag: Some(seen.tag), ..pattern };
-        self.receive(who, exact, 30_000);
-        self.processes[who].ops.last_mut().expect("just added").foreseen = Some(seen);
+        self.receive(rank, exact, 30_000);
+        self.processes[rank].ops.last_mut().expect("just added").foreseen = Some(seen);
     }
 
-    /// One process's part of a pattern as collectives have it: receives from the left and sends to the right.
-    fn exchange(&mut self, who: usize) {
-        let context = self.context(who);
+    /// Runs one process's part of a collective pattern: receives from the left and sends to the right.
+    fn exchange(&mut self, rank: usize) {
+        let context = self.context(rank);
         let members = self.members(context);
-        let (left, right) = ((who as u32 + members - 1) % members, (who as u32 + 1) % members);
+        let (left, right) = ((rank as u32 + members - 1) % members, (rank as u32 + 1) % members);
         let tag = self.random.below(TAGS) as i32;
-        self.receive(who, Pattern { context, source: Some(left as i32), tag: Some(tag) }, 30_000);
-        self.send(who, right, context, tag);
+        self.receive(rank, Pattern { context, source: Some(left as i32), tag: Some(tag) }, 30_000);
+        self.send(rank, right, context, tag);
     }
 
-    /// Has everything happen that can: no packet is on its way, and no engine has anything to do.
+    /// Delivers everything: no packet is in flight, and no engine has work.
     pub fn settle(&mut self) {
         let mut quiet = 0;
-        // A network that refuses packets now and then may need several attempts.
+        // A network that refuses packets from time to time may need several attempts.
         while quiet < 100 {
             let mut moved = false;
             while self.deliver() {
@@ -296,34 +296,34 @@ impl World {
         }
     }
 
-    /// Receives or cancels what is left; then nothing is held any more.
+    /// Receives or cancels what is left, and checks that nothing is held.
     pub fn clear_up(&mut self) {
         self.note(|| "clearing up".into());
-        for who in 0..self.size as usize {
-            if self.processes[who].is_dead {
+        for rank in 0..self.size as usize {
+            if self.processes[rank].is_dead {
                 continue;
             }
-            for index in 0..self.processes[who].ops.len() {
-                self.processes[who].receive_held(index);
-                if matches!(self.processes[who].ops[index].what, What::Receive { .. }) {
-                    self.processes[who].cancel(index);
+            for index in 0..self.processes[rank].ops.len() {
+                self.processes[rank].receive_held(index);
+                if matches!(self.processes[rank].ops[index].what, What::Receive { .. }) {
+                    self.processes[rank].cancel(index);
                 }
             }
         }
         self.settle();
-        for who in 0..self.size as usize {
+        for rank in 0..self.size as usize {
             for context in CONTEXTS {
                 let pattern = Pattern { context, source: None, tag: None };
-                while !self.processes[who].is_dead && self.processes[who].hold(pattern) {
-                    let index = self.processes[who].ops.len() - 1;
-                    self.processes[who].receive_held(index);
+                while !self.processes[rank].is_dead && self.processes[rank].hold(pattern) {
+                    let index = self.processes[rank].ops.len() - 1;
+                    self.processes[rank].receive_held(index);
                 }
             }
         }
         self.settle();
         crate::oracle::judge(self);
-        for (who, process) in self.processes.iter().enumerate().filter(|(_, process)| !process.is_dead) {
-            assert_eq!(process.engine.holdings(), Holdings::default(), "what {who} holds at the end");
+        for (rank, process) in self.processes.iter().enumerate().filter(|(_, process)| !process.is_dead) {
+            assert_eq!(process.engine.holdings(), Holdings::default(), "what {rank} holds at the end");
         }
     }
 }
@@ -339,7 +339,7 @@ fn engine(network: &Network, rank: u32, size: u32, unexpected_limit: usize) -> s
     let engine = Engine::start(links, Options { unexpected_limit, ..OPTIONS }).expect("an engine");
     engine.set_concerns(Box::new(move |context, needs, peer| match needs {
         Needs::Rank(rank) => rank as u32 == peer,
-        Needs::Anybody => is_member(context, peer, size),
+        Needs::AnyMember => is_member(context, peer, size),
         Needs::Living => false,
     }));
     engine
