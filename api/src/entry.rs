@@ -228,7 +228,7 @@ fn kinds(table: &Table, out: &mut String) {
         let tag = i + 1;
         writeln!(
             out,
-            "    pub(crate) const {}: Kind = Kind {{ noun: {:?}, null: consts::{null}, null_name: {null:?}, class: \
+            "    pub(crate) const {}: HandleKind = HandleKind {{ noun: {:?}, null: consts::{null}, null_name: {null:?}, class: \
              consts::{class}, tag: {tag}, low: {low}, high: {high} }};",
             handle.kind,
             format!("{article} {word}")
@@ -236,7 +236,7 @@ fn kinds(table: &Table, out: &mut String) {
         .unwrap();
         all.push(handle.kind.clone());
     }
-    writeln!(out, "    pub(crate) const ALL: &[Kind] = &[{}];\n}}", all.join(", ")).unwrap();
+    writeln!(out, "    pub(crate) const ALL: &[HandleKind] = &[{}];\n}}", all.join(", ")).unwrap();
 }
 
 fn callbacks(table: &Table, out: &mut String) {
@@ -269,7 +269,7 @@ fn callbacks(table: &Table, out: &mut String) {
 fn target(table: &Table, function: &Function) -> String {
     // Errors of calls that have no file yet are raised on MPI_FILE_NULL (section 14.7).
     if matches!(function.name.as_str(), "MPI_File_open" | "MPI_File_delete" | "MPI_Register_datarep") {
-        return "Target::File(Handle::default())".into();
+        return "ErrorTarget::File(Handle::default())".into();
     }
     for arg in table.args(function, true) {
         let variant = match arg.param.kind.as_str() {
@@ -285,13 +285,13 @@ fn target(table: &Table, function: &Function) -> String {
         let name = ident(&arg.param.name);
         return match arg.pointer {
             true => format!(
-                "Target::{variant}({{\n        // SAFETY: valid or null by the caller's promise.\n        unsafe {{ \
+                "ErrorTarget::{variant}({{\n        // SAFETY: valid or null by the caller's promise.\n        unsafe {{ \
                  args::peek({name}) }} }})"
             ),
-            false => format!("Target::{variant}({name})"),
+            false => format!("ErrorTarget::{variant}({name})"),
         };
     }
-    "Target::Default".into()
+    "ErrorTarget::Default".into()
 }
 
 /// When the function may be called: the variant of `When` in the ABI layer.
@@ -329,7 +329,7 @@ fn inner(table: &Table, function: &Function, glue: Option<&Glue>, out: &mut Stri
             if fallible {
                 writeln!(out, "    unsupported(call_name, large, {})\n}}", target(table, function)).unwrap();
             } else {
-                writeln!(out, "    unsupported(call_name, large, Target::Default);\n    Default::default()\n}}")
+                writeln!(out, "    unsupported(call_name, large, ErrorTarget::Default);\n    Default::default()\n}}")
                     .unwrap();
             }
         }

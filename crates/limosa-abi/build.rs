@@ -1,7 +1,7 @@
 //! Generates the exported functions from the table and names the library.
 //!
-//! A function is done when `src/calls/` has glue for it, and has a fast path when `src/fast_path.rs` does, so this
-//! script runs again whenever they change.
+//! A function counts as implemented when `src/calls/` has glue for it, and has a fast path when `src/fast_path.rs` has
+//! one. This script therefore reruns whenever they change.
 
 use std::path::PathBuf;
 

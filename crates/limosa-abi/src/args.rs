@@ -1,4 +1,4 @@
-//! Arguments: checks, and the types that hide whether integers are narrow or wide.
+//! Arguments: checks, and types that abstract from narrow and wide integers.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
@@ -36,17 +36,17 @@ pub(crate) fn not_null<T>(pointer: *const T, arg: &str) -> Result<()> {
     if pointer.is_null() { Err(null(arg)) } else { Ok(()) }
 }
 
-/// The place of a result.
+/// Returns the location of a result.
 ///
 /// # Safety
-/// A pointer that is not null must be valid, and used by nobody else, for the duration of the call.
+/// A non-null pointer must be valid, and not be accessed otherwise, for the duration of the call.
 #[inline]
 pub(crate) unsafe fn out<'a, T>(pointer: *mut T, arg: &str) -> Result<&'a mut T> {
     // SAFETY: the caller's promise.
     unsafe { pointer.as_mut() }.ok_or_else(|| null(arg))
 }
 
-/// Sets the place of a handle that is to be made to the null handle.
+/// Stores the null handle where the handle of a new object will be returned.
 ///
 /// # Safety
 /// As for [`out`].
@@ -58,20 +58,20 @@ pub(crate) unsafe fn clear<T: Object>(pointer: *mut Handle) {
     }
 }
 
-/// An argument that is passed by address.
+/// Returns an argument that is passed by address.
 ///
 /// # Safety
-/// A pointer that is not null must be valid for the duration of the call.
+/// A non-null pointer must be valid for the duration of the call.
 #[inline]
 pub(crate) unsafe fn input<'a, T>(pointer: *const T, arg: &str) -> Result<&'a T> {
     // SAFETY: the caller's promise.
     unsafe { pointer.as_ref() }.ok_or_else(|| null(arg))
 }
 
-/// A string argument.
+/// Returns a string argument.
 ///
 /// # Safety
-/// A pointer that is not null must lead to a string that ends in a zero byte.
+/// A non-null pointer must point to a string that ends in a zero byte.
 #[inline]
 pub(crate) unsafe fn text<'a>(pointer: *const c_char, arg: &str) -> Result<&'a CStr> {
     not_null(pointer, arg)?;
@@ -79,7 +79,7 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, arg: &str) -> Result<&'a C
     Ok(unsafe { CStr::from_ptr(pointer) })
 }
 
-/// The handle at an address; 0, which is no handle, if the address is null.
+/// Returns the handle at an address; 0, which is no handle, if the address is null.
 ///
 /// # Safety
 /// As for [`input`].
@@ -89,8 +89,8 @@ pub(crate) unsafe fn peek(pointer: *const Handle) -> Handle {
     unsafe { pointer.as_ref() }.copied().unwrap_or_default()
 }
 
-/// Copies a string into a C array of `limit` bytes, shortened at a character's boundary if need be, and ends it with a
-/// zero byte. Returns the length without that byte.
+/// Copies a string into a C array of `limit` bytes, cut at a character boundary if necessary, with a terminating zero
+/// byte. Returns the length without that byte.
 ///
 /// # Safety
 /// `to` must have room for `limit` bytes; `limit` must not be 0.
@@ -107,8 +107,8 @@ pub(crate) unsafe fn copy_text(to: *mut c_char, limit: usize, from: &str) -> c_i
     end as c_int
 }
 
-/// Copies bytes into a C array of `limit` bytes, shortened if need be, and ends them with a zero byte. Returns the
-/// length without that byte.
+/// Copies bytes into a C array of `limit` bytes, cut if necessary, with a terminating zero byte. Returns the length
+/// without that byte.
 ///
 /// # Safety
 /// As for [`copy_text`].
@@ -122,7 +122,8 @@ pub(crate) unsafe fn copy_bytes(to: *mut c_char, limit: usize, from: &[u8]) -> c
     end as c_int
 }
 
-/// An array of counts or displacements: `int` in the base function, 8 bytes wide in some functions and in the twins.
+/// An array of counts or displacements: `int` in the base function, 8 bytes wide in some functions and in large-count
+/// forms.
 #[derive(Clone, Copy)]
 pub(crate) enum IntArray {
     /// `int`
@@ -144,7 +145,7 @@ impl From<*const i64> for IntArray {
 }
 
 impl IntArray {
-    /// True if the program passed a null pointer.
+    /// Returns whether the program passed a null pointer.
     pub(crate) fn is_null(&self) -> bool {
         match self {
             IntArray::Narrow(start) => start.is_null(),
@@ -152,9 +153,9 @@ impl IntArray {
         }
     }
 
-    /// Element `i`.
+    /// Returns element `i`.
     ///
-    /// The program guarantees that the array has as many elements as the standard requires; the glue reads no others,
+    /// The program guarantees that the array has as many elements as the standard requires. The glue reads no others,
     /// and checks for null before.
     #[inline]
     pub(crate) fn get(&self, i: usize) -> i64 {
@@ -167,7 +168,7 @@ impl IntArray {
         }
     }
 
-    /// The first `n` elements. Null is allowed if `n` is 0.
+    /// Returns the first `n` elements. Null is allowed if `n` is 0.
     pub(crate) fn to_vec(self, n: usize, arg: &str) -> Result<Vec<i64>> {
         if n > 0 && self.is_null() {
             return Err(Error::new(
@@ -179,7 +180,7 @@ impl IntArray {
     }
 }
 
-/// The place of an integer result: `int` in the base function, 8 bytes in the twin.
+/// Location of an integer result: `int` in the base function, 8 bytes in the large-count form.
 #[derive(Clone, Copy)]
 pub(crate) enum OutInt {
     /// `int`
@@ -201,7 +202,7 @@ impl From<*mut i64> for OutInt {
 }
 
 impl OutInt {
-    /// The place of a result that this form of the function does not have; setting it does nothing.
+    /// Returns the location of a result that this form of the function does not have; stores have no effect.
     pub(crate) fn absent() -> OutInt {
         OutInt::Narrow(std::ptr::null_mut())
     }
@@ -214,7 +215,7 @@ impl OutInt {
         }
     }
 
-    /// The present value, of a parameter that is read and written; 0 if absent.
+    /// Returns the current value of a parameter that is read and written; 0 if absent.
     pub(crate) fn get(&self) -> i64 {
         // SAFETY: null, or valid by the promise of the C function's caller.
         unsafe {
@@ -225,7 +226,7 @@ impl OutInt {
         }
     }
 
-    /// Sets the result; one that does not fit becomes `MPI_UNDEFINED`.
+    /// Stores the result; a value that does not fit becomes `MPI_UNDEFINED`.
     pub(crate) fn set(&self, value: i64) {
         // SAFETY: null, or valid by the promise of the C function's caller.
         unsafe {
@@ -241,7 +242,7 @@ impl OutInt {
 }
 
 /// An object argument that is looked up when the glue needs it. It is insignificant in some calls (`recvtype` of
-/// `MPI_Gather` at other processes than the root, `sendtype` with `MPI_IN_PLACE`) and may then have any value.
+/// `MPI_Gather` at non-root processes, `sendtype` with `MPI_IN_PLACE`) and may then have any value.
 pub(crate) struct Late<T> {
     handle: Handle,
     arg: &'static str,
@@ -249,19 +250,19 @@ pub(crate) struct Late<T> {
 }
 
 impl<T: Object> Late<T> {
-    /// The argument `arg` with that value.
+    /// Creates the argument `arg` with that value.
     pub(crate) fn new(handle: Handle, arg: &'static str) -> Late<T> {
         Late { handle, arg, object: std::marker::PhantomData }
     }
 
-    /// The object, or the error that the handle is bad.
+    /// Returns the object, or the error that the handle is invalid.
     pub(crate) fn get(&self, cx: &Cx) -> Result<Arc<T>> {
         cx.get(self.handle, self.arg).map(|object| Arc::clone(&object))
     }
 }
 
 impl Late<Datatype> {
-    /// The datatype, held for an operation.
+    /// Returns the datatype, held for an operation.
     #[inline(always)]
     pub(crate) fn held(&self, cx: &Cx) -> Result<Held> {
         match Datatype::always(self.handle.0) {
@@ -279,12 +280,12 @@ pub(crate) struct LateCount {
 }
 
 impl LateCount {
-    /// The argument `arg` with that value.
+    /// Creates the argument `arg` with that value.
     pub(crate) fn new(count: i64, arg: &'static str) -> LateCount {
         LateCount { count, arg }
     }
 
-    /// The count, or the error that it is negative.
+    /// Returns the count, or the error that it is negative.
     pub(crate) fn get(&self) -> Result<i64> {
         at_least(self.count, 0, self.arg, consts::MPI_ERR_COUNT)?;
         Ok(self.count)

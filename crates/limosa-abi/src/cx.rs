@@ -1,4 +1,4 @@
-//! The context of a call: which function was called, on which object, and what happens when it fails.
+//! Context of a call: its function, its object, and the handling of its errors.
 
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -13,7 +13,7 @@ use crate::calls::kinds::{self, Errhandler};
 use crate::handles::{Handle, Miss, Object, describe};
 use crate::{errors, lifecycle, origins};
 
-/// When a function may be called (MPI-5 section 11.4.1).
+/// Period in which a function may be called (MPI-5 section 11.4.1).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
     /// At any time.
@@ -24,9 +24,9 @@ pub(crate) enum When {
     Tool,
 }
 
-/// The object whose error handler gets an error.
+/// Object whose error handler gets an error.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Target {
+pub(crate) enum ErrorTarget {
     /// A communicator.
     Comm(Handle),
     /// A window.
@@ -39,18 +39,18 @@ pub(crate) enum Target {
     Default,
 }
 
-/// What the glue knows about the call it serves.
+/// Data of the call for its glue.
 pub(crate) struct Cx {
-    /// The function's name as the program called it, `MPI_Send_c`.
+    /// Name of the function as the program called it, `MPI_Send_c`.
     name: &'static str,
     large: bool,
     blamed: RefCell<Option<Blamed>>,
 }
 
-/// Who hears of an error instead of the error handler of the call's target.
+/// Recipient of an error in place of the call's target.
 enum Blamed {
     /// The error handler of that communicator, window or file.
-    Object(Target),
+    Object(ErrorTarget),
     /// That error handler.
     Handler(Arc<Errhandler>),
 }
@@ -60,45 +60,45 @@ impl Cx {
         Cx { name, large, blamed: RefCell::new(None) }
     }
 
-    /// The function's name: `MPI_Send`, or `MPI_Send_c`.
+    /// Returns the function's name: `MPI_Send`, or `MPI_Send_c`.
     pub(crate) fn name(&self) -> &'static str {
         self.name
     }
 
-    /// True in the large-count twin (`_c`).
+    /// Returns whether this is the large-count form (`_c`).
     pub(crate) fn large(&self) -> bool {
         self.large
     }
 
-    /// Sets the communicator whose error handler gets an error of this call, for calls that find it out late
+    /// Sets the communicator whose error handler gets an error of this call, for calls that determine it late
     /// (`MPI_Wait`).
     pub(crate) fn blame(&self, comm: Handle) {
-        *self.blamed.borrow_mut() = Some(Blamed::Object(Target::Comm(comm)));
+        *self.blamed.borrow_mut() = Some(Blamed::Object(ErrorTarget::Comm(comm)));
     }
 
-    /// The same for a window.
+    /// Sets the window whose error handler gets an error of this call.
     pub(crate) fn blame_window(&self, window: Handle) {
-        *self.blamed.borrow_mut() = Some(Blamed::Object(Target::Win(window)));
+        *self.blamed.borrow_mut() = Some(Blamed::Object(ErrorTarget::Win(window)));
     }
 
-    /// As [`Cx::blame`], with a file.
+    /// Sets the file whose error handler gets an error of this call.
     pub(crate) fn blame_file(&self, file: Handle) {
-        *self.blamed.borrow_mut() = Some(Blamed::Object(Target::File(file)));
+        *self.blamed.borrow_mut() = Some(Blamed::Object(ErrorTarget::File(file)));
     }
 
-    /// Sends an error of this call to that error handler, for calls that make an object and are given its handler.
+    /// Directs an error of this call to that error handler, for calls that create an object with a given handler.
     pub(crate) fn blame_handler(&self, errhandler: &Arc<Errhandler>) {
         *self.blamed.borrow_mut() = Some(Blamed::Handler(errhandler.clone()));
     }
 
-    /// The object of a handle; `arg` is the parameter's name, for the message.
+    /// Returns the object of a handle; `arg` is the parameter's name, for the message.
     #[inline(always)]
     pub(crate) fn get<T: Object>(&self, handle: Handle, arg: &str) -> Result<Ref<T>> {
         T::table().get(handle).map_err(|miss| bad_handle::<T>(handle, arg, &miss))
     }
 
-    /// The datatype of a message of `count` elements to or from the process `rank`. For no elements and `MPI_PROC_NULL`
-    /// the null handle will do: programs set nothing where they have no neighbour.
+    /// Returns the datatype of a message of `count` elements to or from the process `rank`. Without elements or with
+    /// `MPI_PROC_NULL` the null handle is accepted: programs do not set it where they have no neighbour.
     #[inline(always)]
     pub(crate) fn get_of_message(
         &self,
@@ -120,13 +120,13 @@ impl Cx {
         }
     }
 
-    /// The object of a handle, or `None` for the null handle.
+    /// Returns the object of a handle, or `None` for the null handle.
     #[inline]
     pub(crate) fn get_or_null<T: Object>(&self, handle: Handle, arg: &str) -> Result<Option<Ref<T>>> {
         if handle == Handle::predefined(T::KIND.null) { Ok(None) } else { self.get(handle, arg).map(Some) }
     }
 
-    /// The objects of an array of `n` handles.
+    /// Returns the objects of an array of `n` handles.
     pub(crate) fn get_all<T: Object>(&self, handles: *const Handle, n: usize, arg: &str) -> Result<Vec<Arc<T>>> {
         self.slice(handles, n, arg)?
             .iter()
@@ -135,7 +135,7 @@ impl Cx {
             .collect()
     }
 
-    /// `n` elements of a C array. Null is allowed if `n` is 0.
+    /// Returns `n` elements of a C array. Null is allowed if `n` is 0.
     pub(crate) fn slice<'a, T>(&'a self, start: *const T, n: usize, arg: &str) -> Result<&'a [T]> {
         match (start.is_null(), n) {
             (_, 0) => Ok(&[]),
@@ -147,8 +147,8 @@ impl Cx {
         }
     }
 
-    /// `n` elements of a C array to write to. Null is allowed if `n` is 0. Call this once for each array: the slice is
-    /// valid for the whole call.
+    /// Returns `n` writable elements of a C array. Null is allowed if `n` is 0. Call this once for each array: the
+    /// slice is valid for the whole call.
     pub(crate) fn slice_mut<'a, T>(&self, start: *mut T, n: usize, arg: &str) -> Result<&'a mut [T]> {
         match (start.is_null(), n) {
             (_, 0) => Ok(&mut []),
@@ -156,13 +156,13 @@ impl Cx {
                 consts::MPI_ERR_ARG,
                 format!("{arg} is a null pointer, but {n} elements are to be written"),
             )),
-            // SAFETY: the caller of the C function promises an array of at least `n` elements that nobody else uses
+            // SAFETY: the caller of the C function promises an array of at least `n` elements without other accesses
             // during the call.
             _ => Ok(unsafe { std::slice::from_raw_parts_mut(start, n) }),
         }
     }
 
-    /// Gives an object a handle.
+    /// Registers an object. Returns its handle.
     pub(crate) fn register<T: Object>(&self, object: Arc<T>) -> Result<Handle> {
         let handle = T::table().insert(object).ok_or_else(|| {
             Error::new(
@@ -176,7 +176,7 @@ impl Cx {
         Ok(handle)
     }
 
-    /// Takes the handle away from an object and sets it to the null handle. Predefined objects cannot be freed.
+    /// Removes the handle of an object, and sets it to the null handle. Predefined objects cannot be freed.
     pub(crate) fn free<T: Object>(&self, handle: &mut Handle, arg: &str) -> Result<Arc<T>> {
         let object = T::table().remove(*handle).map_err(|miss| bad_handle::<T>(*handle, arg, &miss))?;
         *handle = Handle::predefined(T::KIND.null);
@@ -189,18 +189,18 @@ fn bad_handle<T: Object>(handle: Handle, arg: &str, miss: &Miss) -> Error {
     Error::new(T::KIND.class, format!("{arg} {}", describe(handle, &T::KIND, miss)))
 }
 
-/// Runs the body of a call; returns what the C function returns.
+/// Runs the body of a call. Returns the result of the C function.
 #[inline]
 pub(crate) fn enter(
     name: &'static str,
     large: bool,
     when: When,
-    target: Target,
+    target: ErrorTarget,
     body: impl FnOnce(&Cx) -> Result<()>,
 ) -> c_int {
     let cx = Cx::new(name, large);
     if when == When::Running && !lifecycle::is_running() {
-        return errors::raise(&cx, Target::Default, lifecycle::not_running());
+        return errors::raise(&cx, ErrorTarget::Default, lifecycle::not_running());
     }
     if when == When::Tool && !tool::is_initialized() {
         return consts::MPI_T_ERR_NOT_INITIALIZED;
@@ -213,14 +213,14 @@ pub(crate) fn enter(
     }
 }
 
-/// What a fast path has done.
+/// Outcome of a fast path.
 pub(crate) enum Attempt {
-    /// Nothing.
+    /// The fast path did nothing.
     Nothing,
-    /// The whole call.
+    /// The call is complete.
     Done,
-    /// The whole call, which has failed.
-    Failed(Target, Error),
+    /// The call has failed.
+    Failed(ErrorTarget, Error),
 }
 
 impl From<bool> for Attempt {
@@ -230,7 +230,7 @@ impl From<bool> for Attempt {
     }
 }
 
-/// Tries the fast path of a call; `None` if it has to go the general path, and nothing has happened yet.
+/// Tries the fast path of a call. Returns `None`, without effect, if the call must take the general path.
 #[inline(always)]
 pub(crate) fn fast_path<A: Into<Attempt>>(
     name: &'static str,
@@ -241,12 +241,12 @@ pub(crate) fn fast_path<A: Into<Attempt>>(
         Ok(Attempt::Done) => Some(consts::MPI_SUCCESS),
         Ok(Attempt::Nothing) => None,
         Ok(Attempt::Failed(target, error)) => Some(fail(&Cx::new(name, large), target, error)),
-        Err(panic) => Some(errors::raise(&Cx::new(name, large), Target::Default, internal(&*panic))),
+        Err(panic) => Some(errors::raise(&Cx::new(name, large), ErrorTarget::Default, internal(&*panic))),
     }
 }
 
 #[cold]
-fn fail(cx: &Cx, target: Target, error: Error) -> ErrorClass {
+fn fail(cx: &Cx, target: ErrorTarget, error: Error) -> ErrorClass {
     let blamed = cx.blamed.borrow_mut().take();
     match blamed {
         None => errors::raise(cx, target, error),
@@ -267,10 +267,10 @@ fn internal(panic: &(dyn std::any::Any + Send)) -> Error {
     Error::new(consts::MPI_ERR_INTERN, format!("an internal error of Limosa, please report it: {text}"))
 }
 
-/// The body of a function that is not implemented yet.
+/// Implements a function that is not supported yet.
 #[cold]
 #[allow(dead_code, reason = "the generator uses it for functions that are not done")]
-pub(crate) fn unsupported(name: &'static str, large: bool, target: Target) -> c_int {
+pub(crate) fn unsupported(name: &'static str, large: bool, target: ErrorTarget) -> c_int {
     let detail = "this function is not implemented yet in this version of Limosa";
     errors::raise(&Cx::new(name, large), target, Error::new(consts::MPI_ERR_UNSUPPORTED_OPERATION, detail))
 }

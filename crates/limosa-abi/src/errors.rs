@@ -1,13 +1,13 @@
-//! What happens to an error (MPI-5 section 9.3): it goes to the error handler of the object that the call was made on.
+//! Error handling (MPI-5 section 9.3): an error goes to the error handler of the object of the call.
 //!
-//! - The object is the call's communicator, window, file or session; without one, or with an invalid one,
-//!   `MPI_COMM_SELF`, or `MPI_COMM_WORLD` if the program has set an error handler there only.
+//! - The object is the call's communicator, window, file or session. Without a valid one, it is `MPI_COMM_SELF`, or
+//!   `MPI_COMM_WORLD` if the program has set an error handler only there.
 //! - `MPI_ERRORS_ARE_FATAL`, the default, and `MPI_ERRORS_ABORT` print one block and end the job. `MPI_ERRORS_RETURN`
 //!   returns the code.
-//! - A handler of the program is called with the handle and the code, without any lock held; then the code is returned,
-//!   as the handler has left it.
-//! - That the program itself was interrupted ([`crate::python`]) is no error: no handler hears of it, the code is returned.
-//! - The code carries the function's name and the sentence, which `MPI_Error_string` gives back.
+//! - A handler of the program is called with the handle and the code, without any lock held. The call then returns the
+//!   code, as the handler has left it.
+//! - An interrupt of the program itself ([`crate::python`]) is no error: no handler is called, the code is returned.
+//! - The code refers to the function's name and the sentence, which `MPI_Error_string` returns.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -18,11 +18,11 @@ use limosa_mpi::tool::event::{self, Event};
 use limosa_mpi::{Error, Result, consts, error_code, instance};
 
 use crate::calls::kinds;
-use crate::cx::{Cx, Target};
+use crate::cx::{Cx, ErrorTarget};
 use crate::lifecycle;
 use crate::python;
 
-/// The error handler that applies to an error.
+/// Action for an error.
 pub(crate) enum Handler {
     /// `MPI_ERRORS_ARE_FATAL`
     AreFatal,
@@ -30,12 +30,12 @@ pub(crate) enum Handler {
     Abort,
     /// `MPI_ERRORS_RETURN`
     Return,
-    /// A function of the program. It gets the code, and gives the code that the call returns.
+    /// A function of the program. It gets the code, and returns the code for the caller.
     Call(Box<dyn FnOnce(c_int) -> c_int>),
 }
 
-/// What a function of the program returned, which becomes the result of the call that it was called for. `function`:
-/// which one it is, in words.
+/// Converts the return code of a function of the program to the result of the call that called it. `function` describes
+/// it.
 pub(crate) fn answer(code: c_int, function: fmt::Arguments<'_>) -> Result<()> {
     if code == consts::MPI_SUCCESS {
         return Ok(());
@@ -44,13 +44,13 @@ pub(crate) fn answer(code: c_int, function: fmt::Arguments<'_>) -> Result<()> {
     Err(Error::verbatim(code, format!("the program's {function} returned error code {code}{text}")))
 }
 
-/// Whether the call is one of the tool interface, which has no error handlers and no other codes than its classes (MPI-5
-/// section 15.3.10).
+/// Returns whether the call belongs to the tool interface, which has no error handlers and no codes other than its
+/// classes (MPI-5 section 15.3.10).
 fn is_of_tools(cx: &Cx) -> bool {
     cx.name().starts_with("MPI_T_")
 }
 
-/// The code that this call returns for an error.
+/// Returns the code of this call for an error.
 #[cold]
 pub(crate) fn code(cx: &Cx, error: &Error) -> c_int {
     if error.verbatim || is_of_tools(cx) {
@@ -59,16 +59,16 @@ pub(crate) fn code(cx: &Cx, error: &Error) -> c_int {
     error_code::carrying(error.class, python::known_name(cx.name()), &error.detail)
 }
 
-/// Calls the handler for an error. Returns the code that the C function returns, if the handler returns.
+/// Calls the error handler of `target`. Returns the code for the C function, if the handler returns.
 #[cold]
-pub(crate) fn raise(cx: &Cx, target: Target, error: Error) -> c_int {
+pub(crate) fn raise(cx: &Cx, target: ErrorTarget, error: Error) -> c_int {
     if is_of_tools(cx) {
         return error.class;
     }
     raise_to(cx, kinds::handler(target), error)
 }
 
-/// The same, to a handler that is known.
+/// Calls a known error handler. Returns the code for the C function, if the handler returns.
 #[cold]
 pub(crate) fn raise_to(cx: &Cx, handler: Handler, error: Error) -> c_int {
     if error.interrupted {
@@ -83,14 +83,14 @@ pub(crate) fn raise_to(cx: &Cx, handler: Handler, error: Error) -> c_int {
     }
 }
 
-/// The exit code of a job that ends by an error.
+/// Exit code of a job that ends by an error.
 const EXIT_CODE: i32 = 1;
 
-/// How long a rank to which another one's death is fatal waits for the launcher, which knows more about it, to end the
-/// job.
+/// Time for which a rank with a fatal error, caused by a peer's death, waits for the launcher to end the job: the
+/// launcher knows more about the death.
 const LAUNCHER_TIME: Duration = Duration::from_secs(2);
-/// The same where the launcher may hear of the death, or of the loss of a host, from elsewhere: more than the time after
-/// which it takes a host for lost.
+/// The same where the launcher may learn of the death, or of the loss of a host, from elsewhere: longer than its
+/// timeout for hosts.
 const LAUNCHER_TIME_ELSEWHERE: Duration = Duration::from_secs(20);
 
 fn fatal(cx: &Cx, error: &Error, handler: &str) -> ! {
@@ -103,7 +103,7 @@ fn fatal(cx: &Cx, error: &Error, handler: &str) -> ! {
     lifecycle::abort(EXIT_CODE, &format!("error in {name}"))
 }
 
-/// The block that the default handler prints.
+/// Returns the block that the default handler prints.
 fn report(function: &str, rank: Option<u32>, error: &Error, handler: &str) -> String {
     let class = error_code::class_of(error.class).unwrap_or(error.class);
     let name = consts::error_class_name(class).map_or_else(|| class.to_string(), str::to_owned);

@@ -1,4 +1,4 @@
-//! What the library has beside the standard: the functions that `limosa.h` declares.
+//! Extensions to the standard: the functions that `limosa.h` declares.
 
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
@@ -9,14 +9,14 @@ use limosa_mpi::instance::interrupt;
 use crate::args;
 use crate::calls::kinds;
 use crate::calls::p2p::region;
-use crate::cx::{Target, When, enter};
+use crate::cx::{ErrorTarget, When, enter};
 use crate::handles::Handle;
 use crate::python;
 
-/// The program's hook, from the first call of [`limosa_set_interrupt_hook`].
+/// Hook of the program, from the first call of [`limosa_set_interrupt_hook`].
 static INTERRUPTED: OnceLock<extern "C" fn() -> c_int> = OnceLock::new();
 
-/// Asks the runtime system of a language whether a waiting call is to end; see `limosa.h`.
+/// Registers the hook that tells whether a waiting call is to end; see `limosa.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn limosa_set_interrupt_hook(hook: Option<extern "C" fn() -> c_int>) -> c_int {
     if let Some(hook) = hook {
@@ -32,7 +32,7 @@ pub extern "C" fn limosa_set_interrupt_hook(hook: Option<extern "C" fn() -> c_in
     limosa_mpi::consts::MPI_SUCCESS
 }
 
-/// A message from one process to a list of processes; see `limosa.h`.
+/// Sends a message to a list of processes; see `limosa.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn limosa_mcast(
     buffer: *mut c_void,
@@ -44,7 +44,7 @@ pub extern "C" fn limosa_mcast(
     tag: c_int,
     comm: Handle,
 ) -> c_int {
-    enter("limosa_mcast", false, When::Running, Target::Comm(comm), |cx| {
+    enter("limosa_mcast", false, When::Running, ErrorTarget::Comm(comm), |cx| {
         let comm = cx.get::<kinds::Communicator>(comm, "comm")?;
         args::at_least(count, 0, "count", limosa_mpi::consts::MPI_ERR_COUNT)?;
         let datatype = cx.get::<kinds::Datatype>(datatype, "datatype")?;

@@ -1,9 +1,9 @@
-//! Fast paths through the most frequent calls: they do the whole call if that can be done immediately, or nothing.
+//! Fast paths of the most frequent calls: they do the whole call if that is possible at once, or nothing.
 //!
-//! The generator looks for functions of this file by their names: the exported function tries the one here first, and
-//! goes the general path if that has done nothing: through the checks, the glue in [`crate::calls`] and the error
-//! handlers. So nothing is checked here; whatever is not quite ordinary goes the general path. What goes wrong while a
-//! collective operation is under way is returned.
+//! The generator looks for functions of this file by their names. The exported function first tries the one here. If
+//! that has done nothing, it takes the general path: the checks, the glue in [`crate::calls`] and the error handlers.
+//! Nothing is therefore checked here: any unusual argument takes the general path. An error during a collective
+//! operation is returned.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -19,17 +19,17 @@ use limosa_mpi::{Result, consts, observe};
 use limosa_rma::Spot;
 
 use crate::calls::kinds::{Communicator, Datatype, Group, Operation, Window};
-use crate::cx::{Attempt, Target};
+use crate::cx::{Attempt, ErrorTarget};
 use crate::handles::{Handle, Object};
 use crate::latest;
 use crate::lifecycle;
 use crate::status::Status;
 
 const NULL: Handle = Handle::predefined(consts::MPI_REQUEST_NULL);
-/// More elements than that are no short message.
+/// Number of elements from which a message is not short.
 const MANY: u64 = 1 << 16;
 
-/// Address and length of a buffer without gaps.
+/// Returns address and length of a buffer without gaps.
 #[inline(always)]
 fn dense(buf: *mut c_void, count: i64, datatype: Handle) -> Option<(*mut u8, usize)> {
     if buf as usize <= consts::MPI_IN_PLACE {
@@ -39,7 +39,7 @@ fn dense(buf: *mut c_void, count: i64, datatype: Handle) -> Option<(*mut u8, usi
     is_readable(buf.cast(), bytes).then_some((buf.cast(), bytes))
 }
 
-/// Bytes of so many elements without gaps.
+/// Returns the bytes of so many elements without gaps.
 #[inline(always)]
 fn dense_length(count: i64, datatype: Handle) -> Option<usize> {
     if count as u64 > MANY {
@@ -57,10 +57,10 @@ fn dense_bytes(datatype: Handle) -> Option<usize> {
     Datatype::table().get(datatype).ok()?.dense_bytes()
 }
 
-/// Does something on the communicator of a handle, while MPI is running.
+/// Runs an action on the communicator of a handle, while MPI is running.
 macro_rules! on {
     ($handle:expr, $act:ident($($argument:expr),*)) => {{
-        /// On a communicator that may be freed meanwhile.
+        /// Runs an action on a communicator that may be freed meanwhile.
         #[inline(never)]
         fn on_other<R>(handle: Handle, act: impl FnOnce(&Communicator) -> Option<R>) -> Option<R> {
             act(&*Communicator::table().get(handle).ok()?)
@@ -181,13 +181,13 @@ pub(crate) fn mpi_irecv(
     true
 }
 
-/// Ends requests that live in the engine or are null. Without statuses `statuses` is null.
+/// Completes requests that live in the engine or are null. `statuses` is null for none.
 #[inline(always)]
 fn wait(requests: *mut Handle, n: usize, statuses: *mut Status) -> bool {
     if requests.is_null() || !lifecycle::is_running() {
         return false;
     }
-    // SAFETY: the program promises an array of `n` requests that nobody else uses during the call.
+    // SAFETY: the program promises an array of `n` requests without other accesses during the call.
     let handles = Cell::from_mut(unsafe { std::slice::from_raw_parts_mut(requests, n) }).as_slice_of_cells();
     let awaited = |i: usize| match handles[i].get() {
         handle if handle.is_light() => handle.short().map_or(FastWait::Nothing, FastWait::Request),
@@ -205,7 +205,7 @@ fn wait(requests: *mut Handle, n: usize, statuses: *mut Status) -> bool {
 
 #[inline(always)]
 pub(crate) fn mpi_wait(request: *mut Handle, status: *mut Status) -> bool {
-    // SAFETY: the program promises that a pointer that is not null leads to a request.
+    // SAFETY: the program promises that a non-null pointer points to a request.
     unsafe { request.as_ref() }.is_some_and(|request| request.is_light()) && wait(request, 1, status)
 }
 
@@ -216,13 +216,13 @@ pub(crate) fn mpi_waitall(count: c_int, requests: *mut Handle, statuses: *mut St
 
 // ---- collective operations ------------------------------------------------------------------------------------------
 
-/// What has become of a collective operation on a communicator.
+/// Converts the outcome of a collective operation on a communicator.
 #[inline(always)]
 fn attempt(comm: Handle, outcome: Option<Result<()>>) -> Attempt {
     match outcome {
         None => Attempt::Nothing,
         Some(Ok(())) => Attempt::Done,
-        Some(Err(error)) => Attempt::Failed(Target::Comm(comm), error),
+        Some(Err(error)) => Attempt::Failed(ErrorTarget::Comm(comm), error),
     }
 }
 
@@ -237,7 +237,7 @@ pub(crate) fn mpi_barrier(name: &'static str, comm: Handle) -> Attempt {
     attempt(comm, on!(comm, barrier(name)))
 }
 
-/// A buffer of elements of a named type.
+/// Returns a buffer of elements of a named type.
 #[inline(always)]
 fn named(base: *mut c_void, count: i64, datatype: Handle) -> Option<Buffer> {
     Buffer::dense(base.cast(), count, Named::always(datatype.0)?)
@@ -292,13 +292,13 @@ pub(crate) fn mpi_allreduce(
 
 // ---- one-sided communication ----------------------------------------------------------------------------------------
 
-/// The window of a handle, while MPI is running.
+/// Returns the window of a handle, while MPI is running.
 #[inline(always)]
 fn running<'call>(win: Handle) -> Option<&'call Window> {
     if lifecycle::is_running() { latest::window(win) } else { None }
 }
 
-/// Synchronises a window, while MPI is running. It may wait for others.
+/// Synchronises a window, while MPI is running. It may wait for other members.
 #[inline(always)]
 fn synchronise(name: &'static str, win: Handle, act: impl FnOnce(&Window) -> Option<Result<()>>) -> Attempt {
     let Some(window) = running(win) else { return Attempt::Nothing };
@@ -306,11 +306,11 @@ fn synchronise(name: &'static str, win: Handle, act: impl FnOnce(&Window) -> Opt
     match act(window) {
         None => Attempt::Nothing,
         Some(Ok(())) => Attempt::Done,
-        Some(Err(error)) => Attempt::Failed(Target::Win(win), error),
+        Some(Err(error)) => Attempt::Failed(ErrorTarget::Win(win), error),
     }
 }
 
-/// Dense data in a window.
+/// Returns the location of dense data in a window.
 #[inline(always)]
 fn spot(rank: c_int, disp: i64, count: i64, datatype: Handle) -> Option<Spot> {
     Some(Spot { rank, disp, bytes: dense_length(count, datatype)? })
@@ -389,7 +389,7 @@ pub(crate) fn mpi_fetch_and_op(
 ) -> bool {
     let Some(element) = Named::always(datatype.0) else { return false };
     let Some((result, bytes)) = dense(result, 1, datatype) else { return false };
-    // An origin that means nothing may be null: such a call goes the general path.
+    // An ignored operand may be null: such a call takes the general path.
     let Some((origin, _)) = dense(origin, 1, datatype) else { return false };
     let Some(op) = Operation::table().look(op) else { return false };
     let spot = Spot { rank, disp, bytes };

@@ -11,9 +11,9 @@
 //!
 //! Invariants:
 //! - a handle fits in 31 bits, so that conversion to and from an integer is the identity;
-//! - freed slots wait in a queue of at least [`RESTING`] and are used again under the next generation. A stale handle
-//!   of an object is recognised until 4,000 further objects of its kind have been made, one of a request in the engine
-//!   until [`Short::DISTANCE`] (65,536) further ones have;
+//! - freed slots wait in a queue of at least [`RESTING`] and are reused under the next generation. A stale handle of an
+//!   object is detected until 4,000 further objects of its kind have been created, one of a request in the engine until
+//!   [`Short::DISTANCE`] (65,536) further ones have been;
 //! - a table returns only objects of its own kind, for any number.
 
 use std::collections::VecDeque;
@@ -33,15 +33,15 @@ use crate::entry::kind;
 pub(crate) struct Handle(pub(crate) usize);
 
 impl Handle {
-    /// The handle of one of the ABI's constants.
+    /// Creates the handle of one of the ABI's constants.
     pub(crate) const fn predefined(value: i32) -> Handle {
         Handle(value as usize)
     }
 }
 
-/// The properties of a kind of handle.
-pub(crate) struct Kind {
-    /// With article: "a communicator".
+/// Properties of a kind of handle.
+pub(crate) struct HandleKind {
+    /// Noun with article: "a communicator".
     pub(crate) noun: &'static str,
     /// Value of the null handle.
     pub(crate) null: i32,
@@ -51,17 +51,17 @@ pub(crate) struct Kind {
     pub(crate) class: ErrorClass,
     /// Number of the kind in a handle, from 1.
     pub(crate) tag: usize,
-    /// Least predefined value.
+    /// Smallest predefined value.
     pub(crate) low: i32,
-    /// Greatest predefined value.
+    /// Largest predefined value.
     pub(crate) high: i32,
 }
 
-/// Numbers below this one are predefined handles, or none.
+/// Numbers below this one are predefined handles, or invalid.
 const PREDEFINED_END: usize = 0x1000;
 const REQUEST_BIT: usize = 1 << 30;
 const REQUEST_SLOT_BITS: usize = 23;
-/// Among requests: this one lives in the engine, under this generation and slot.
+/// Bit of a request's handle: it lives in the engine, under this generation and slot.
 const LIGHT_BIT: usize = 1 << 29;
 const LIGHT_SLOT_BITS: usize = 18;
 const COMPLETED_SLOT: usize = (1 << LIGHT_SLOT_BITS) - 1;
@@ -70,33 +70,32 @@ const _: () = assert!(Short::FAST <= COMPLETED_SLOT);
 const GENERATIONS: usize = 1 << 6;
 /// Generation of a slot that was never used.
 const NEVER: usize = usize::MAX;
-/// Freed slots that are not used again at once: a stale handle is recognised for at least this many times
-/// [`GENERATIONS`] new objects.
+/// Freed slots that are kept back: a stale handle is detected for at least this many times [`GENERATIONS`] new objects.
 const RESTING: usize = 64;
 
-/// An object that handles denote.
+/// An object with handles.
 pub(crate) trait Object: Send + Sync + 'static {
     /// Its kind of handle.
-    const KIND: Kind;
-    /// The table of all objects of this type.
+    const KIND: HandleKind;
+    /// Returns the table of all objects of this type.
     fn table() -> &'static HandleTable<Self>
     where
         Self: Sized;
     /// Stores in the object the handle under which it is registered.
     fn set_handle(&self, _handle: Handle) {}
-    /// Whether the object owns shared memory, or much memory. Once its handle is freed, it is then dropped as soon as it
-    /// is unused, not later together with many others.
+    /// Returns whether the object owns shared memory, or much memory. It is then dropped as soon as its handle is freed
+    /// and it is unused, not later together with other objects.
     fn keeps_memory(&self) -> bool {
         false
     }
-    /// An object for a request that lives in the engine, for the duration of a call.
+    /// Returns an object for a request that lives in the engine, for the duration of a call.
     fn light(_handle: Handle) -> Option<Arc<Self>>
     where
         Self: Sized,
     {
         None
     }
-    /// The object behind a predefined handle; asked once per value, when it is first used.
+    /// Returns the object behind a predefined handle. Called once per value, on first use.
     fn builtin(_value: i32) -> Option<Arc<Self>>
     where
         Self: Sized,
@@ -106,7 +105,7 @@ pub(crate) trait Object: Send + Sync + 'static {
 }
 
 impl Handle {
-    /// The handle of a request that lives in the engine; `None` if its slot has too high a number for a handle.
+    /// Returns the handle of a request that lives in the engine; `None` if its slot number is too high for a handle.
     #[inline]
     pub(crate) fn light(short: Short) -> Option<Handle> {
         let slot = short.index as usize;
@@ -117,13 +116,13 @@ impl Handle {
     /// The handle of all sends that were complete when they were started.
     pub(crate) const COMPLETED: Handle = Handle(REQUEST_BIT | LIGHT_BIT | COMPLETED_SLOT);
 
-    /// True for a request that lives in the engine, [`Handle::COMPLETED`] among them.
+    /// Returns whether the request lives in the engine, or is [`Handle::COMPLETED`].
     #[inline]
     pub(crate) fn is_light(self) -> bool {
         self.0 >> 29 == 3
     }
 
-    /// The request's name in the engine; `None` for [`Handle::COMPLETED`]. Only for light handles.
+    /// Returns the request's name in the engine; `None` for [`Handle::COMPLETED`]. Only for light handles.
     #[inline]
     pub(crate) fn short(self) -> Option<Short> {
         let index = (self.0 & COMPLETED_SLOT) as u32;
@@ -132,12 +131,12 @@ impl Handle {
     }
 }
 
-/// Why a number is not the handle of an object.
+/// Reason why a number is not the handle of an object.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Miss {
     /// It is the null handle of the kind.
     Null,
-    /// It was one, and has been freed.
+    /// It was one, and was freed.
     Freed,
     /// It never was one of this kind.
     Foreign,
@@ -150,12 +149,12 @@ struct Slot<T: Object> {
     object: Cell<T>,
 }
 
-/// Slots in the first chunk; every further chunk has twice as many as the one before, so that slots never move.
+/// Slots in the first chunk; each further chunk has twice as many, so that slots never move.
 const FIRST_CHUNK: usize = 64;
-/// Chunks for the 8 M slots of requests.
+/// Number of chunks for the 8 M slots of requests.
 const CHUNKS: usize = 18;
 
-/// Chunk of a slot, and the place in it.
+/// Returns the chunk of a slot, and the index in it.
 #[inline]
 fn place(slot: usize) -> (usize, usize) {
     let n = slot + FIRST_CHUNK;
@@ -163,32 +162,32 @@ fn place(slot: usize) -> (usize, usize) {
     (chunk, n - (FIRST_CHUNK << chunk))
 }
 
-/// Which slots are in use.
-struct Book {
+/// Record of the slots in use.
+struct SlotRecord {
     used: usize,
     free: VecDeque<usize>,
 }
 
-/// All live objects of one kind. Looking up an object takes no lock and counts nothing (see [`limosa_base::hazard`]).
+/// All live objects of one kind. A look-up takes no lock and counts no reference (see [`limosa_base::hazard`]).
 pub(crate) struct HandleTable<T: Object> {
     chunks: [OnceLock<Box<[Slot<T>]>>; CHUNKS],
     builtin: OnceLock<Box<[Eternal<T>]>>,
-    book: Mutex<Book>,
+    slots: Mutex<SlotRecord>,
 }
 
 impl<T: Object> HandleTable<T> {
-    /// An empty table.
+    /// Creates an empty table.
     pub(crate) const fn new() -> HandleTable<T> {
         HandleTable {
             chunks: [const { OnceLock::new() }; CHUNKS],
             builtin: OnceLock::new(),
-            book: Mutex::new(Book { used: 0, free: VecDeque::new() }),
+            slots: Mutex::new(SlotRecord { used: 0, free: VecDeque::new() }),
         }
     }
 
     const IS_REQUEST: bool = T::KIND.tag == kind::REQUEST.tag;
     const SLOT_BITS: usize = if Self::IS_REQUEST { REQUEST_SLOT_BITS } else { 20 };
-    /// Most live objects.
+    /// Maximum number of live objects.
     const LIMIT: usize = 1 << (if Self::IS_REQUEST { REQUEST_SLOT_BITS } else { 20 });
     const BASE: usize = if Self::IS_REQUEST { REQUEST_BIT } else { T::KIND.tag << 26 };
 
@@ -196,7 +195,7 @@ impl<T: Object> HandleTable<T> {
         Handle(Self::BASE | generation << Self::SLOT_BITS | slot)
     }
 
-    /// Slot and generation of a handle of this kind.
+    /// Returns slot and generation of a handle of this kind.
     #[inline]
     fn decode(handle: Handle) -> Option<(usize, usize)> {
         let rest = handle.0.wrapping_sub(Self::BASE);
@@ -210,10 +209,10 @@ impl<T: Object> HandleTable<T> {
         self.chunks[chunk].get().map(|slots| &slots[at])
     }
 
-    /// The object behind a handle.
+    /// Returns the object behind a handle.
     ///
-    /// Inlined so that the reference stays in registers: read back from the stack as a whole right after it was written
-    /// in parts, it would stall every call for longer than the look-up takes.
+    /// Inlined so that the reference stays in registers. Written to the stack in parts and read back as a whole, it
+    /// would stall every call for longer than the look-up takes.
     #[inline(always)]
     pub(crate) fn get(&self, handle: Handle) -> Result<Ref<T>, Miss> {
         let at = (handle.0 as i32).wrapping_sub(T::KIND.low) as usize;
@@ -227,7 +226,7 @@ impl<T: Object> HandleTable<T> {
         self.get_other(handle)
     }
 
-    /// The object behind a predefined handle that has been used before: a look that needs no reference.
+    /// Returns the object behind a predefined handle that was used before, without a reference.
     #[inline(always)]
     pub(crate) fn look(&self, handle: Handle) -> Option<&T> {
         let at = (handle.0 as i32).wrapping_sub(T::KIND.low) as usize;
@@ -261,7 +260,7 @@ impl<T: Object> HandleTable<T> {
         self.first_use(value)
     }
 
-    /// A predefined handle that was not used before, or is none.
+    /// Returns the object behind a predefined handle that was not used before, or an error.
     #[cold]
     fn first_use(&self, value: i32) -> Result<Ref<T>, Miss> {
         if value == T::KIND.null {
@@ -274,13 +273,13 @@ impl<T: Object> HandleTable<T> {
         Ok(Ref::counted(self.set_predefined(value, object, false)))
     }
 
-    /// Registers `object` under a predefined handle and returns the registered object. Without `replace`, one that was
-    /// registered before stays.
+    /// Registers `object` under a predefined handle and returns the registered object. Without `replace`, an earlier
+    /// object is kept.
     pub(crate) fn set_predefined(&self, value: i32, object: Arc<T>, replace: bool) -> Arc<T> {
         let many = (T::KIND.high - T::KIND.low + 1) as usize;
         let all = self.builtin.get_or_init(|| (0..many).map(|_| Eternal::new()).collect());
         let place = &all[(value - T::KIND.low) as usize];
-        let _book = self.book.lock();
+        let _slots = self.slots.lock();
         if !replace && let Some(there) = place.get() {
             return Arc::clone(&there);
         }
@@ -289,24 +288,24 @@ impl<T: Object> HandleTable<T> {
         object
     }
 
-    /// Takes the object behind a predefined handle away.
+    /// Removes the object behind a predefined handle.
     pub(crate) fn clear_predefined(&self, value: i32) {
         if let Some(all) = self.builtin.get() {
             all[(value - T::KIND.low) as usize].clear();
         }
     }
 
-    /// Registers an object; `None` if no more handles of this kind are free.
+    /// Registers an object; `None` if no handle of this kind is free.
     pub(crate) fn insert(&self, object: Arc<T>) -> Option<Handle> {
         let at = {
-            let mut book = self.book.lock();
-            let full = book.used >= Self::LIMIT;
-            match if book.free.len() > RESTING || full { book.free.pop_front() } else { None } {
+            let mut slots = self.slots.lock();
+            let full = slots.used >= Self::LIMIT;
+            match if slots.free.len() > RESTING || full { slots.free.pop_front() } else { None } {
                 Some(at) => at,
                 None if full => return None,
                 None => {
-                    book.used += 1;
-                    book.used - 1
+                    slots.used += 1;
+                    slots.used - 1
                 }
             }
         };
@@ -321,9 +320,9 @@ impl<T: Object> HandleTable<T> {
         Some(handle)
     }
 
-    /// All objects that have handles, without the predefined ones.
+    /// Returns all objects with handles, except the predefined ones.
     pub(crate) fn live(&self) -> Vec<(Handle, Arc<T>)> {
-        let used = self.book.lock().used;
+        let used = self.slots.lock().used;
         let object = |at: usize| {
             let slot = self.slot(at)?;
             let object = slot.object.get()?;
@@ -332,22 +331,22 @@ impl<T: Object> HandleTable<T> {
         (0..used).filter_map(object).collect()
     }
 
-    /// Frees a handle and returns its object, which lives as long as others hold it.
+    /// Frees a handle. Returns its object, which lives until its last reference is dropped.
     pub(crate) fn remove(&self, handle: Handle) -> Result<Arc<T>, Miss> {
         if handle.0 < PREDEFINED_END {
             return Err(self.predefined(handle.0 as i32).err().unwrap_or(Miss::Predefined));
         }
         let (at, generation) = Self::decode(handle).ok_or(Miss::Foreign)?;
         let slot = self.slot(at).ok_or(Miss::Foreign)?;
-        let mut book = self.book.lock();
+        let mut slots = self.slots.lock();
         match slot.generation.load(Ordering::Relaxed) {
             NEVER => return Err(Miss::Foreign),
             now if now != generation => return Err(Miss::Freed),
             _ => {}
         }
         let object = slot.object.take().ok_or(Miss::Freed)?;
-        book.free.push_back(at);
-        drop(book);
+        slots.free.push_back(at);
+        drop(slots);
         if object.keeps_memory() {
             sweep();
         }
@@ -356,7 +355,7 @@ impl<T: Object> HandleTable<T> {
 }
 
 /// Describes a number that was passed as a handle of `wanted`: "MPI_INT, not a communicator".
-pub(crate) fn describe(handle: Handle, wanted: &Kind, miss: &Miss) -> String {
+pub(crate) fn describe(handle: Handle, wanted: &HandleKind, miss: &Miss) -> String {
     let number = handle.0;
     match miss {
         Miss::Null if number == wanted.null as usize => format!("is {}", wanted.null_name),
@@ -395,12 +394,12 @@ pub(crate) fn describe(handle: Handle, wanted: &Kind, miss: &Miss) -> String {
 }
 
 mod foreign {
-    //! Handles of other MPI libraries, which a part of a program passes that was compiled for one of them.
+    //! Recognition of handles of other MPI libraries, from parts of a program that were compiled for them.
 
-    use super::Kind;
+    use super::HandleKind;
 
-    /// The library that this handle belongs to.
-    pub(super) fn library_of(number: usize, wanted: &Kind) -> Option<&'static str> {
+    /// Returns the library that this handle belongs to.
+    pub(super) fn library_of(number: usize, wanted: &HandleKind) -> Option<&'static str> {
         if is_of_mpich(number, wanted) {
             return Some("MPICH or Intel MPI");
         }
@@ -408,8 +407,9 @@ mod foreign {
         is_of_open_mpi(number, &maps).then_some("Open MPI")
     }
 
-    /// MPICH's handles are numbers of 32 bits: two tell how the object is found, 01 for predefined ones, four its kind.
-    fn is_of_mpich(number: usize, wanted: &Kind) -> bool {
+    /// Returns whether a number is a handle of MPICH: a 32-bit number, of which two bits are the access method, 01 for
+    /// predefined ones, and four the kind.
+    fn is_of_mpich(number: usize, wanted: &HandleKind) -> bool {
         const PREDEFINED: usize = 1;
         let kind = match wanted.null_name {
             "MPI_COMM_NULL" => 1,
@@ -428,7 +428,7 @@ mod foreign {
         number >> 26 & 0xf == kind && (is_predefined || way == 2 || way == 3)
     }
 
-    /// Open MPI's predefined handles are addresses of objects in its library.
+    /// Returns whether a number is a predefined handle of Open MPI: the address of an object in its library.
     fn is_of_open_mpi(number: usize, maps: &str) -> bool {
         let holds = |line: &str| {
             let (range, file) = (line.split(' ').next()?, line.rsplit('/').next()?);
@@ -463,7 +463,7 @@ mod foreign {
     }
 }
 
-fn owns(kind: &Kind, number: usize) -> bool {
+fn owns(kind: &HandleKind, number: usize) -> bool {
     match number {
         n if n < PREDEFINED_END => (kind.low..=kind.high).contains(&(n as i32)),
         n if n >> 30 == 1 => kind.tag == kind::REQUEST.tag,
@@ -493,7 +493,7 @@ mod tests {
     }
 
     impl Object for Thing {
-        const KIND: Kind = kind::COMMUNICATOR;
+        const KIND: HandleKind = kind::COMMUNICATOR;
         fn table() -> &'static HandleTable<Thing> {
             unreachable!("the tests make their own tables")
         }
@@ -505,7 +505,7 @@ mod tests {
     struct Ticket;
 
     impl Object for Ticket {
-        const KIND: Kind = kind::REQUEST;
+        const KIND: HandleKind = kind::REQUEST;
         fn table() -> &'static HandleTable<Ticket> {
             unreachable!("the tests make their own tables")
         }

@@ -1,4 +1,4 @@
-//! The window that a thread has used last: programs use one window many times, and looking its handle up would cost more
+//! Cache of the window that a thread has used last: programs use one window many times, and its look-up would cost more
 //! than a short access.
 
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use limosa_mpi::check;
 use crate::calls::kinds::Window;
 use crate::handles::{Handle, Object};
 
-/// What a thread remembers; valid while no window has been freed since. One thread uses it.
+/// Cached window of a thread; valid while no window has been freed since.
 struct Latest {
     handle: AtomicUsize,
     window: AtomicPtr<Window>,
-    /// [`FREED`] at that time.
+    /// Value of [`FREED`] at that time.
     freed: AtomicUsize,
 }
 
@@ -23,7 +23,7 @@ impl Latest {
         Latest { handle: AtomicUsize::new(0), window: AtomicPtr::new(std::ptr::null_mut()), freed: AtomicUsize::new(0) }
     }
 
-    /// The window of a handle.
+    /// Returns the window of a handle, if it is the cached one; null otherwise.
     #[inline(always)]
     fn window(&self, handle: Handle) -> *const Window {
         let freed = FREED.load(Ordering::Acquire);
@@ -32,44 +32,43 @@ impl Latest {
     }
 }
 
-/// The thread that has used a window first, and what it remembers: that costs less than a thread-local value, and most
-/// programs use windows on one thread. 0: none has. A thread that gets the number of one that has ended may go on with
-/// what that has left.
+/// The first thread that has used a window, and its cache. It costs less than a thread-local value, and most programs
+/// use windows on one thread. 0: none. A thread that gets the number of an ended thread may continue with its cache.
 static FIRST: (AtomicUsize, Latest) = (AtomicUsize::new(0), Latest::new());
 
 thread_local! {
-    /// What every other thread remembers.
+    /// Caches of all other threads.
     static LATEST: Latest = const { Latest::new() };
 }
 
-/// Counts the windows that were freed, from 1.
+/// Counter of freed windows, from 1.
 static FREED: AtomicUsize = AtomicUsize::new(1);
 
-/// A window's handle has been freed, and the window is about to be dropped.
+/// Invalidates all caches: a window's handle has been freed, and the window is about to be dropped.
 pub(crate) fn forget() {
     FREED.fetch_add(1, Ordering::SeqCst);
 }
 
-/// The window of a handle, for the duration of a call.
+/// Returns the window of a handle, for the duration of a call.
 #[inline(always)]
 pub(crate) fn window<'call>(handle: Handle) -> Option<&'call Window> {
     let (first, latest) = &FIRST;
     let is_first = first.load(Ordering::Relaxed) == this_thread();
     let window = if is_first { latest.window(handle) } else { other_window(handle) };
-    // SAFETY: no window has been freed since this one was found under its handle, so it is alive, and stays so until the
-    // handle is freed: the program promises not to do that while another of its threads uses the window.
+    // SAFETY: no window has been freed since this one was found under its handle, so it is alive. It stays alive until
+    // the handle is freed: the program promises not to do that while another of its threads uses the window.
     unsafe { window.as_ref() }
 }
 
-/// The same on a thread that is not the first, or perhaps not yet.
+/// Returns the window of a handle on a thread that is not the first, or not yet.
 #[inline(never)]
 fn other_window(handle: Handle) -> *const Window {
     let _ = FIRST.0.compare_exchange(0, this_thread(), Ordering::Relaxed, Ordering::Relaxed);
     LATEST.with(|latest| latest.window(handle))
 }
 
-/// The window of a handle, null if it has none; it becomes the thread's latest. Null, too, for a job that wants every
-/// access looked at, which no fast path does.
+/// Looks up the window of a handle and caches it; null if there is none. Also null in a job that checks every access,
+/// which fast paths do not.
 #[inline(never)]
 fn look_up(latest: &Latest, handle: Handle, freed: usize) -> *const Window {
     if check::is_on() {

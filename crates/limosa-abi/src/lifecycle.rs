@@ -1,4 +1,4 @@
-//! Whether MPI is running, as far as argument checking needs to know, and how a job ends in an error.
+//! State of MPI for argument checking, and the end of a job by an error.
 //!
 //! The glue of initialisation and finalisation calls [`started`] and [`ended`], that of sessions [`entered`] and
 //! [`left`]; the world itself belongs to `limosa_mpi::instance`.
@@ -13,68 +13,68 @@ const BEFORE: u8 = 0;
 const RUNNING: u8 = 1;
 const ENDED: u8 = 2;
 
-/// Where the world model is.
+/// Phase of the world model.
 static PHASE: AtomicU8 = AtomicU8::new(BEFORE);
-/// How many use the library: the world model while it is running, and each session.
+/// Number of users of the library: the world model while it is running, and each session.
 static USERS: AtomicUsize = AtomicUsize::new(0);
 
-/// True from initialisation of the world model on, also in forked children.
+/// Returns true from initialisation of the world model on, also in forked children.
 pub(crate) fn is_begun() -> bool {
     PHASE.load(Ordering::Relaxed) != BEFORE
 }
 
-/// True while the world model is running, or a session lasts.
+/// Returns true while the world model is running, or a session exists.
 #[inline]
 pub(crate) fn is_running() -> bool {
     USERS.load(Ordering::Relaxed) != 0 && !instance::in_forked_child()
 }
 
-/// True between initialisation and finalisation of the world model.
+/// Returns true between initialisation and finalisation of the world model.
 pub(crate) fn is_world_model_running() -> bool {
     PHASE.load(Ordering::Relaxed) == RUNNING && !instance::in_forked_child()
 }
 
-/// True once the world model has been finalised.
+/// Returns true once the world model has been finalised.
 pub(crate) fn is_ended() -> bool {
     PHASE.load(Ordering::Relaxed) == ENDED
 }
 
-/// The world model is initialised.
+/// Records the initialisation of the world model.
 pub(crate) fn started() {
     PHASE.store(RUNNING, Ordering::Release);
     entered();
 }
 
-/// The world model is finalised.
+/// Records the finalisation of the world model.
 pub(crate) fn ended() {
     PHASE.store(ENDED, Ordering::Release);
     left();
 }
 
-/// A session has begun.
+/// Records the start of a session.
 pub(crate) fn entered() {
     USERS.fetch_add(1, Ordering::Release);
 }
 
-/// A session has ended.
+/// Records the end of a session.
 pub(crate) fn left() {
     USERS.fetch_sub(1, Ordering::Release);
 }
 
-/// This process's rank in its job, once known.
+/// Returns this process's rank in its job, if known.
 pub(crate) fn rank() -> Option<u32> {
     instance::world().map(|world| world.rank())
 }
 
-/// The world of the job.
+/// Returns the world of the job.
 ///
 /// # Errors
-/// Nobody has joined it.
+/// The process has not joined it.
 pub(crate) fn world() -> Result<Arc<World>> {
     instance::world().cloned().ok_or_else(not_running)
 }
 
-/// The error of a call outside that time.
+/// Creates the error of a call while MPI is not running.
 #[cold]
 pub(crate) fn not_running() -> Error {
     if instance::in_forked_child() {

@@ -1,5 +1,5 @@
-//! Which call made an object or a request, and from which line of the program; and what of it is left at
-//! `MPI_Finalize`. Kept only while the checks are on ([`limosa_mpi::check`]).
+//! Origins of objects and requests: the call and the line of the program that created each, for the report of leaks at
+//! `MPI_Finalize`. Recorded only while the checks are on ([`limosa_mpi::check`]).
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -18,31 +18,31 @@ use crate::handles::{Handle, Object};
 use crate::python;
 use crate::site::{self, Site};
 
-/// Where an object comes from.
+/// Origin of an object.
 #[derive(Clone)]
 struct Origin {
-    /// The function that made it.
+    /// Name of the function that created it.
     call: &'static str,
-    /// The line of the program.
+    /// Line of the program.
     site: Site,
 }
 
-/// By handle. A handle that is used again has the origin of its present object.
+/// Origins by handle. A reused handle has the origin of its current object.
 static ORIGINS: Mutex<Option<HashMap<usize, Origin>>> = Mutex::new(None);
 
-/// Lines of a rank's report that are printed.
+/// Maximum number of lines of a rank's report.
 const MOST_LINES: usize = 10;
 
-/// The communicators of our Python package that exist as long as the program. Where the program is started by the
-/// package, they come from no line of the user's.
+/// Communicators of our Python package that exist as long as the program. If the package starts the program, they come
+/// from no line of the user's code.
 const OF_PACKAGE: &[u8] = b"limosa.world";
 
-/// Notes that `call` made the object of this handle.
+/// Records that `call` created the object of this handle.
 #[cold]
 pub(crate) fn note(handle: Handle, call: &'static str) {
     // Before the lock: this may run code of the program.
     let site = site::here();
-    // The large-count form of a function is the same to users.
+    // Users know both forms of a function by one name.
     let call = call.strip_suffix("_c").unwrap_or(call);
     ORIGINS.lock().get_or_insert_with(HashMap::new).insert(handle.0, Origin { call, site });
 }
@@ -52,11 +52,12 @@ fn origin_of(handle: Handle) -> Origin {
     known.unwrap_or(Origin { call: "an unknown call", site: Site::default() })
 }
 
-/// Prints what the program has left, at `MPI_Finalize`. While the checks are on, this waits for the other ranks, so
-/// that their last messages are here. Nothing is said of a Python program that an exception or a signal has ended.
+/// Prints the leaked objects of the program, at `MPI_Finalize`. While the checks are on, this waits for the other
+/// ranks, so that their last messages have arrived. Prints nothing for a Python program that was ended by an exception
+/// or a signal.
 pub(crate) fn report(world: &Arc<World>) {
     if check::is_on() {
-        // Ranks that have died are not waited for; then messages may be missed.
+        // Dead ranks are not waited for; then messages may be missed.
         let _ = limosa_coll::barrier(&Comm::of_finalize(world));
     }
     if python::was_cut_short() {
@@ -66,7 +67,7 @@ pub(crate) fn report(world: &Arc<World>) {
     all.extend(differences());
     if check::is_on() {
         all.extend(requests());
-        // Objects that come from a session may outlive MPI_Finalize.
+        // Objects of a session may outlive MPI_Finalize.
         if Session::table().live().is_empty() {
             all.extend(objects());
         }
@@ -77,7 +78,7 @@ pub(crate) fn report(world: &Arc<World>) {
     }
 }
 
-/// Ranks that have called different collectives last, or with different roots, and have not noticed.
+/// Finds ranks whose last collectives were different, or had different roots, undetected.
 fn differences() -> impl Iterator<Item = String> {
     let describe = |comm: Arc<Communicator>| {
         let difference = limosa_coll::unseen_difference(comm.carrier())?;
@@ -89,7 +90,7 @@ fn differences() -> impl Iterator<Item = String> {
     world.into_iter().chain(made).filter_map(describe)
 }
 
-/// One line for each of these, those that are the same in one.
+/// Formats one line per item; equal items share a line.
 fn block(rank: u32, all: Vec<String>) -> String {
     let mut counted: Vec<(String, usize)> = Vec::new();
     for line in all {
@@ -117,7 +118,7 @@ fn requests() -> Vec<String> {
     Request::table().live().into_iter().map(describe).collect()
 }
 
-/// Objects that the program has made and not freed.
+/// Returns the objects that the program has created and not freed.
 fn objects() -> Vec<String> {
     let mut left = Left::default();
     for (handle, comm) in Communicator::table().live() {
@@ -143,7 +144,7 @@ fn objects() -> Vec<String> {
     left.lines
 }
 
-/// Lines about objects that are left.
+/// Lines about leaked objects.
 #[derive(Default)]
 struct Left {
     lines: Vec<String>,
@@ -154,7 +155,7 @@ impl Left {
         T::table().live().into_iter().for_each(|(handle, _)| self.add::<T>(handle, ""));
     }
 
-    /// What our Python package has made is left out: its users need not free anything.
+    /// Adds an object, unless our Python package created it: its users need not free anything.
     fn add<T: Object>(&mut self, handle: Handle, name: &str) {
         let Origin { call, site } = origin_of(handle);
         if site.in_package {

@@ -1,17 +1,17 @@
-//! What the library knows of Python: signal handlers of Python programs while a rank waits in MPI, and the line of the
-//! program that has called ([`line`]).
+//! Python support: signal handlers of Python programs while a rank waits in MPI, and the line of the program that has
+//! called ([`line`]).
 //!
-//! Python's own handler for a signal only takes a note; what the program has installed (by default for SIGINT, what
-//! raises `KeyboardInterrupt`) runs when the interpreter is back. This hook ([`limosa_p2p::interrupt`]) runs it in the
+//! Python's own handler for a signal only sets a flag. The program's handler (by default for SIGINT, one that raises
+//! `KeyboardInterrupt`) runs when the interpreter continues. This hook ([`limosa_p2p::interrupt`]) runs it in the
 //! waiting thread, by `PyErr_CheckSignals`. If it raises an exception, the call ends with an error code.
 //!
-//! mpi4py makes an `MPI.Exception` of that code. So that the program sees the handler's exception instead, the
-//! constructor of `MPI.Exception` is replaced by one that raises it. A call which has succeeded nevertheless (what it
-//! waited for came at the last moment) or whose code nobody looks at makes no `MPI.Exception`; therefore the interpreter
-//! is also asked to raise the exception when it is back (`Py_AddPendingCall`). Whichever comes first does it.
+//! mpi4py creates an `MPI.Exception` from that code. The program must see the handler's exception instead, so the
+//! constructor of `MPI.Exception` is replaced by one that raises it. No `MPI.Exception` is created if the call has
+//! succeeded at the last moment, or its code is ignored. Therefore the interpreter is also asked to raise the exception
+//! when it continues (`Py_AddPendingCall`). Whichever comes first raises it.
 //!
-//! The constructor is a function in C: one in Python would have a frame of its own, which takes the place of the
-//! program's in tracebacks of Python 3.11 and before.
+//! The constructor is a C function: a Python function would have a frame of its own, which replaces the program's frame
+//! in tracebacks of Python 3.11 and before.
 //!
 //! The library is not linked with Python: it finds the interpreter of the process it is loaded into. All functions used
 //! here exist in all versions of CPython 3.
@@ -26,7 +26,7 @@ use limosa_mpi::instance::interrupt;
 /// A reference to a Python object.
 type Object = *mut c_void;
 
-/// The functions of the interpreter.
+/// Functions of the interpreter.
 struct Python {
     is_initialized: unsafe extern "C" fn() -> c_int,
     ensure: unsafe extern "C" fn() -> c_int,
@@ -55,12 +55,12 @@ struct Python {
 
 static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
 
-/// The exception that is to be raised, a reference of its own; null if there is none. This and the next one change with
-/// the interpreter's lock held.
+/// Exception to be raised, as an owned reference; null for none. This and `PLAIN` change only with the interpreter's
+/// lock held.
 static RAISED: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-/// A handler of a signal has ended a wait.
+/// Set when a signal handler has ended a wait.
 static CUT_SHORT: AtomicBool = AtomicBool::new(false);
-/// The constructor that `MPI.Exception` has by itself, once it is replaced.
+/// Original constructor of `MPI.Exception`, once it is replaced.
 static PLAIN: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
 /// `PyMethodDef`.
@@ -82,7 +82,8 @@ const INIT: &CStr = c"__init__";
 
 static CONSTRUCTOR: Method = Method { name: INIT.as_ptr(), function: construct, flags: VARARGS, doc: ptr::null() };
 
-/// Looks for the interpreter; if there is one, asks to be asked, and has buffers tested. Called when MPI starts.
+/// Looks for the interpreter. If there is one, registers the interrupt hook and enables the check of buffers. Called
+/// when MPI starts.
 pub(crate) fn watch_for_signals() {
     if PYTHON.get_or_init(Python::find).is_some() {
         interrupt::set_hook(is_wanted);
@@ -90,11 +91,11 @@ pub(crate) fn watch_for_signals() {
     }
 }
 
-/// Runs handlers of signals that have come; true if one of them has raised an exception.
+/// Runs pending signal handlers. Returns whether one of them has raised an exception.
 fn is_wanted() -> bool {
     let Some(Some(python)) = PYTHON.get() else { return false };
-    // Handlers run in the interpreter's main thread only, which is the process's first one in all programs that start
-    // as Python programs. Other threads need not wait for the interpreter's lock.
+    // Handlers run only in the interpreter's main thread, which is the process's first thread in all programs that
+    // start as Python programs. Other threads need not wait for the interpreter's lock.
     if !limosa_base::thread::is_first() {
         return false;
     }
@@ -117,17 +118,17 @@ fn is_wanted() -> bool {
 pub(crate) struct Line {
     /// File and line.
     pub(crate) place: String,
-    /// It has called our Python package, which has called MPI.
+    /// Whether it has called our Python package, which has called MPI.
     pub(crate) in_package: bool,
 }
 
-/// Whose code a file of Python is.
+/// Owner of a Python source file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
     User,
-    /// Python's own library, or an installed package.
+    /// Python's standard library, or an installed package.
     Installed,
-    /// Our package's.
+    /// Our package.
     Limosa,
     /// The interpreter's start-up, or the MPI binding.
     Machinery,
@@ -148,11 +149,11 @@ impl Owner {
     }
 }
 
-/// The line of the program that this thread is in, if it runs Python. This may run code of the program, so no lock may
-/// be held.
+/// Returns the line of the program that this thread is in, if it runs Python. This may run code of the program, so no
+/// lock may be held.
 pub(crate) fn line() -> Option<Line> {
     let python = PYTHON.get()?.as_ref()?;
-    // SAFETY: as in `is_wanted`; an exception that is set belongs to the caller, and then nothing is asked.
+    // SAFETY: as in `is_wanted`; a pending exception belongs to the caller, and prevents the query.
     unsafe {
         if (python.is_initialized)() == 0 {
             return None;
@@ -164,20 +165,20 @@ pub(crate) fn line() -> Option<Line> {
     }
 }
 
-/// The name by which users know the function in which an error was found: mpi4py calls the large-count forms.
+/// Returns the name by which users know the function of an error: mpi4py calls the large-count forms.
 pub(crate) fn known_name(name: &'static str) -> &'static str {
-    // SAFETY: asks the interpreter's state, at any time.
+    // SAFETY: queries the interpreter's state, which is allowed at any time.
     let is_python = || matches!(PYTHON.get(), Some(Some(python)) if unsafe { (python.is_initialized)() } != 0);
     name.strip_suffix("_c").filter(|_| is_python()).unwrap_or(name)
 }
 
-/// The runtime system of another language has ended a wait.
+/// Records that the runtime system of another language has ended a wait.
 pub(crate) fn note_cut_short() {
     CUT_SHORT.store(true, Ordering::Relaxed);
 }
 
-/// The program is at its end because of an exception, or a handler of a signal has ended a wait: what it leaves undone
-/// says nothing of the program.
+/// Returns whether an exception is ending the program, or a signal handler has ended a wait: leaks are then no errors
+/// of the program.
 pub(crate) fn was_cut_short() -> bool {
     if CUT_SHORT.load(Ordering::Relaxed) {
         return true;
@@ -192,7 +193,7 @@ pub(crate) fn was_cut_short() -> bool {
         let mut is_set = false;
         if (python.occurred)().is_null() {
             let system = (python.get_item)((python.modules)(), c"sys".as_ptr());
-            // Set when an exception is printed that nobody has caught.
+            // Set when an uncaught exception is printed.
             let last = if system.is_null() { system } else { (python.get_attribute)(system, c"last_type".as_ptr()) };
             is_set = !last.is_null();
             python.give_back(last);
@@ -203,11 +204,11 @@ pub(crate) fn was_cut_short() -> bool {
     }
 }
 
-/// The constructor of `MPI.Exception`.
+/// Constructs an `MPI.Exception`, or raises the kept exception.
 extern "C" fn construct(this: Object, arguments: Object) -> Object {
     let Some(Some(python)) = PYTHON.get() else { return ptr::null_mut() };
     // SAFETY: the interpreter calls this with its lock held, and lends both objects for the call. The two tuples that
-    // are made here are given back.
+    // are created here are released.
     unsafe {
         if limosa_base::thread::is_first() && python.raise() {
             return ptr::null_mut();
@@ -227,7 +228,7 @@ extern "C" fn construct(this: Object, arguments: Object) -> Object {
     }
 }
 
-/// Called by the interpreter's main thread when it is back.
+/// Raises the exception. Called by the interpreter's main thread when it continues.
 extern "C" fn raise_when_back(_: *mut c_void) -> c_int {
     match PYTHON.get() {
         // SAFETY: the interpreter calls this with its lock held.
@@ -238,19 +239,19 @@ extern "C" fn raise_when_back(_: *mut c_void) -> c_int {
 
 impl Python {
     fn find() -> Option<Python> {
-        // SAFETY: Python documents each function with the type of the field that it is stored in.
+        // SAFETY: Python documents each function with the type of the field in which it is stored.
         unsafe { Python::find_all() }
     }
 
     /// # Safety
-    /// The fields have the types of the functions that they are named for here.
+    /// The fields must have the types of the functions after which they are named here.
     unsafe fn find_all() -> Option<Python> {
-        /// The function of this name, of the type that is wanted.
+        /// Looks up the function of this name, with the type of the result.
         unsafe fn find<T: Copy>(name: &CStr) -> Option<T> {
             const { assert!(size_of::<T>() == size_of::<*mut c_void>()) };
-            // SAFETY: looks up a name; a null pointer says that there is none.
+            // SAFETY: looks up a name; a null pointer means that there is none.
             let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-            // SAFETY: the caller says that this is the function's type, which is as long as its address.
+            // SAFETY: the caller guarantees that this is the function's type, which is as long as its address.
             (!found.is_null()).then(|| unsafe { std::mem::transmute_copy::<*mut c_void, T>(&found) })
         }
         // SAFETY: see this function's contract.
@@ -283,14 +284,14 @@ impl Python {
         }
     }
 
-    /// Runs the handlers. An exception of theirs is kept for the program.
+    /// Runs the handlers. Keeps an exception of theirs for the program.
     ///
     /// # Safety
     /// With the interpreter's lock, in its main thread.
     unsafe fn has_raised(&self) -> bool {
         // SAFETY: see this function's contract. The three references of `fetch` belong to this function; one is kept.
         unsafe {
-            // The caller may be handling an error while it frees something.
+            // The caller may be freeing an object while it handles an error.
             if !(self.occurred)().is_null() || (self.check_signals)() == 0 {
                 return false;
             }
@@ -301,22 +302,22 @@ impl Python {
             self.give_back(trace);
             self.give_back(RAISED.swap(value, Ordering::Relaxed));
             if !self.replace_constructor() {
-                // Not mpi4py: the interpreter raises the exception when it is back.
+                // Not mpi4py: the interpreter raises the exception when it continues.
                 (self.clear)();
             }
-            // If its list is full, it has enough to raise.
+            // If its list of pending calls is full, an exception is pending already.
             (self.add_pending_call)(raise_when_back, ptr::null_mut());
             true
         }
     }
 
-    /// The innermost line of the user's own code that this thread is in.
+    /// Returns the innermost line of the user's own code that this thread is in.
     ///
     /// # Safety
-    /// With the interpreter's lock, and no exception set.
+    /// With the interpreter's lock, and no pending exception.
     unsafe fn line(&self) -> Option<Line> {
-        // SAFETY: see this function's contract. The first frame is borrowed, every other object is a reference of this
-        // function's own, which is given back; the text of a string lives as long as the string.
+        // SAFETY: see this function's contract. The first frame is borrowed; every other object is a reference owned by
+        // this function, which is released. The text of a string lives as long as the string.
         unsafe {
             let mut frame = (self.frame)();
             let mut owned: Object = ptr::null_mut();
@@ -349,7 +350,7 @@ impl Python {
         }
     }
 
-    /// A copy of an attribute that is a string.
+    /// Copies an attribute that is a string.
     ///
     /// # Safety
     /// With the interpreter's lock; `object` is null or an object.
@@ -371,7 +372,7 @@ impl Python {
         }
     }
 
-    /// Replaces the constructor of `MPI.Exception`, once; false if that cannot be done.
+    /// Replaces the constructor of `MPI.Exception`, once. Returns false if that is not possible.
     ///
     /// # Safety
     /// With the interpreter's lock.
@@ -379,8 +380,8 @@ impl Python {
         if !PLAIN.load(Ordering::Relaxed).is_null() {
             return true;
         }
-        // SAFETY: see this function's contract. References from dictionaries are borrowed, the others are given back;
-        // the plain constructor is kept for good.
+        // SAFETY: see this function's contract. References from dictionaries are borrowed, all others are released; the
+        // original constructor is kept permanently.
         unsafe {
             let module = (self.get_item)((self.modules)(), c"mpi4py.MPI".as_ptr());
             if module.is_null() {
@@ -407,7 +408,7 @@ impl Python {
         }
     }
 
-    /// Raises the exception that was kept, if there is one; true if so.
+    /// Raises the kept exception. Returns whether there was one.
     ///
     /// # Safety
     /// With the interpreter's lock.
@@ -426,10 +427,10 @@ impl Python {
         true
     }
 
-    /// Gives a reference back, if it is one.
+    /// Releases a reference, if it is not null.
     ///
     /// # Safety
-    /// With the interpreter's lock; it is not used any more.
+    /// With the interpreter's lock; the reference is no longer used.
     unsafe fn give_back(&self, reference: Object) {
         if !reference.is_null() {
             // SAFETY: see this function's contract.

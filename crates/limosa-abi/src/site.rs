@@ -1,5 +1,5 @@
-//! The line of the program from which a call of MPI comes: of a Python program that of its innermost own frame, of a
-//! program that was compiled with `-g` the line of the address to which the library returns.
+//! The line of the program from which a call of MPI comes: for a Python program that of its innermost own frame, for a
+//! program compiled with `-g` that of the return address.
 
 use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
@@ -9,27 +9,27 @@ use limosa_mpi::check::{self, Sites};
 
 use crate::python;
 
-/// A line of the program, as a text of which [`place::words`] makes words; empty if it is not known.
+/// An encoded line of the program, which [`place::words`] decodes; empty if it is unknown.
 #[derive(Clone, Default)]
 pub(crate) struct Site {
     text: String,
-    /// It has called our Python package, which has called MPI.
+    /// Whether it has called our Python package, which has called MPI.
     pub(crate) in_package: bool,
 }
 
 impl Site {
-    /// The end of a sentence: `, at heat.c:31`, or nothing.
+    /// Returns the line as the end of a sentence: `, at heat.c:31`, or nothing.
     pub(crate) fn in_words(&self) -> String {
         place::words(&self.text)
     }
 }
 
-/// Lets the layers below name lines.
+/// Registers this module as the source of line numbers for the layers below.
 pub(crate) fn plug_in() {
     check::plug_in_sites(Sites { here: || here().text, words: place::words });
 }
 
-/// That of the call that this thread is in. This may run code of the program, so no lock may be held.
+/// Returns the line of the call that this thread is in. This may run code of the program, so no lock may be held.
 pub(crate) fn here() -> Site {
     match python::line() {
         Some(line) => Site { text: line.place, in_package: line.in_package },
@@ -37,13 +37,13 @@ pub(crate) fn here() -> Site {
     }
 }
 
-/// Most frames of this library, and of those that stand before it, in a call.
+/// Maximum number of frames of this library, and of interposed ones, in a call.
 const MOST_FRAMES: usize = 64;
 
-/// Interpreters: what calls this library there is no line of the user's.
+/// Interpreters: the return address in them is no line of the user's code.
 const INTERPRETERS: [&str; 3] = ["octave", "java", "python"];
 
-/// The address to which this library returns, unless the program is an interpreter.
+/// Returns the address to which this library returns, unless the program is an interpreter.
 fn return_address() -> Option<usize> {
     let program = std::env::current_exe().ok()?;
     let program = program.file_name()?.to_string_lossy().into_owned();
@@ -59,7 +59,7 @@ fn return_address() -> Option<usize> {
     callers.find(|frame| module(**frame).is_some_and(|module| !is_ours(&module))).map(|frame| *frame as usize)
 }
 
-/// The program or library that an address is in: where it begins, and the name of its file.
+/// Returns the module of an address: its base address, and the name of its file.
 fn module(address: *const c_void) -> Option<(usize, String)> {
     let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: the structure is written if the call succeeds; the name lives as long as the module.

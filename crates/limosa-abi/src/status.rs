@@ -25,14 +25,14 @@ pub(crate) struct Status {
 const _: () = assert!(size_of::<Status>() == 32);
 
 impl Status {
-    /// The status of a completed operation. Leaves `error` at `MPI_SUCCESS`.
+    /// Creates the status of a completed operation. Leaves `error` at `MPI_SUCCESS`.
     pub(crate) fn new(source: c_int, tag: c_int, bytes: i64) -> Status {
         let mut status = Status { source, tag, error: consts::MPI_SUCCESS, internal: [0; 5] };
         status.set_bytes(bytes);
         status
     }
 
-    /// The empty status (MPI-5 section 3.7.3): any source, any tag, no error, nothing received.
+    /// Creates the empty status (MPI-5 section 3.7.3): any source, any tag, no error, nothing received.
     pub(crate) fn empty() -> Status {
         Status::new(consts::MPI_ANY_SOURCE, consts::MPI_ANY_TAG, 0)
     }
@@ -43,7 +43,7 @@ impl Status {
         *self = Status { error, ..Status::new(source, tag, bytes) };
     }
 
-    /// Bytes received.
+    /// Returns the bytes received.
     pub(crate) fn bytes(&self) -> i64 {
         (self.internal[0] as u32 as i64) | (self.internal[1] as i64) << 32
     }
@@ -54,7 +54,7 @@ impl Status {
         self.internal[1] = (bytes >> 32) as c_int;
     }
 
-    /// Whether the operation was cancelled.
+    /// Returns whether the operation was cancelled.
     pub(crate) fn cancelled(&self) -> bool {
         self.internal[2] != 0
     }

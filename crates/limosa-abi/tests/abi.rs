@@ -1,7 +1,7 @@
-//! The built library and the generated header, seen from outside: exported names, constants and layouts, functions that
-//! are not done yet.
+//! Tests of the built library and the generated header from outside: exported names, constants and layouts, unsupported
+//! functions.
 //!
-//! Needs a C and a C++ compiler and `nm`, as every machine that builds MPI programs has them.
+//! Needs a C and a C++ compiler and `nm`, like the compilation of any MPI program.
 
 mod common;
 
@@ -100,7 +100,7 @@ fn the_header_declares_every_function_of_the_library() {
     }
 }
 
-/// The exported functions that are not done.
+/// Returns the exported functions that are not supported.
 fn not_done(table: &Table) -> Vec<String> {
     let glue = glue();
     let done = |f: &Function| entry::converter(f).is_some() || glue.contains_key(&f.name.to_lowercase());
@@ -137,7 +137,7 @@ fn a_function_that_is_not_done_returns_an_error_that_names_it_if_asked_to() {
     let line = |name: &String| {
         let function = name.trim_start_matches('P');
         match function.starts_with("MPI_T_") {
-            // The tool interface's codes are the classes.
+            // Codes of the tool interface are its classes.
             true => format!(
                 "{name} {MPI_ERR_UNSUPPORTED_OPERATION} MPI_ERR_UNSUPPORTED_OPERATION: the operation is not supported\n"
             ),

@@ -1,8 +1,8 @@
-//! Bad arguments to every function that is done: the right error class, and no crash. A bad handle in every handle
-//! position, a null pointer for every result and string, a negative number for every count.
+//! Invalid arguments to every implemented function must give the right error class, and no crash: an invalid handle in
+//! every handle position, a null pointer for every result and string, a negative number for every count.
 //!
-//! The calls are generated from the table as a C program, which runs as a job of one under `MPI_ERRORS_RETURN`. All
-//! other arguments are valid ones of their kind.
+//! The calls are generated from the table as a C program, which runs as a job of one process under `MPI_ERRORS_RETURN`.
+//! All other arguments are valid ones of their kind.
 
 mod common;
 
@@ -11,10 +11,10 @@ use std::fmt::Write;
 use common::{Workshop, glue};
 use limosa_api::{Arg, Direction, Function, Table, entry};
 
-/// Functions that the program cannot call: they end it, or MPI.
+/// Functions that the program cannot call: they end the program or MPI.
 const NOT_CALLED: &[&str] = &["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort", "MPI_Session_finalize"];
 
-/// A valid argument of its kind, as a C expression.
+/// Returns a valid argument as a C expression.
 fn valid(arg: &Arg, table: &Table, function: &Function, n: usize) -> String {
     let kind = arg.param.kind.as_str();
     if arg.param.func.is_some() {
@@ -56,7 +56,7 @@ fn valid(arg: &Arg, table: &Table, function: &Function, n: usize) -> String {
     if one { "1".into() } else { "0".into() }
 }
 
-/// What is wrong about a handle: a name and a C expression of type `intptr_t`.
+/// Returns the invalid values of a handle: name and C expression of type `intptr_t`.
 fn bad_values(table: &Table, kind: &str) -> Vec<(&'static str, String)> {
     let null = &table.handle(kind).expect("a handle").null;
     let foreign = if kind == "DATATYPE" { "MPI_COMM_WORLD" } else { "MPI_INT" };
@@ -74,7 +74,7 @@ fn bad_values(table: &Table, kind: &str) -> Vec<(&'static str, String)> {
     all
 }
 
-/// How to make and free an object of a kind, and the functions that it takes.
+/// Calls that create and free an object of each kind, and the functions that accept it.
 const FREED: &[(&str, &str, &[&str])] = &[
     (
         "communicator",
@@ -117,7 +117,7 @@ const FREED: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// The bad arguments for one parameter: what is wrong, the C expression, and the error class to expect.
+/// Returns the invalid arguments for one parameter: description, C expression, and expected error class.
 fn bad_arguments(table: &Table, function: &Function, arg: &Arg) -> Vec<(String, String, String)> {
     let kind = arg.param.kind.as_str();
     let mut all = Vec::new();
@@ -138,7 +138,7 @@ fn bad_arguments(table: &Table, function: &Function, arg: &Arg) -> Vec<(String, 
     all
 }
 
-/// The calls for one function (or its twin), appended to `out`. Returns how many.
+/// Appends the calls for one function (or its large-count form) to `out`. Returns their number.
 fn calls(table: &Table, function: &Function, large: bool, out: &mut String) -> usize {
     let name = if large { format!("{}_c", function.name) } else { function.name.clone() };
     let args = table.args(function, large);
@@ -207,7 +207,7 @@ fn a_bad_handle_anywhere_gives_the_class_of_its_kind() {
     let glue = glue();
     let done = |name: &str| glue.contains_key(name);
     if !(done("mpi_init") && done("mpi_comm_set_errhandler")) {
-        return; // no call can be made before MPI can be initialised
+        return; // no call is possible before MPI can be initialised
     }
     let table = Table::load();
     let mut program = String::from(PROLOGUE);

@@ -1,14 +1,14 @@
-//! Moving data between memory and the pieces of a view, by one process.
+//! Data movement between memory and the pieces of a view, by one process.
 //!
-//! | pieces of the file | memory | how |
+//! | pieces of the file | memory | method |
 //! |---|---|---|
-//! | one | contiguous, or in pieces that are not small | the system reads and writes it there |
-//! | one | small pieces | by way of a buffer |
-//! | several, long or far apart | any | each by itself |
-//! | several, short and close together | any | *data sieving*: what encloses them is read as a whole; to write, it is changed and written back under a lock |
+//! | one | contiguous, or in pieces that are not small | direct system calls |
+//! | one | small pieces | through a staging buffer |
+//! | several, long or far apart | any | piece by piece |
+//! | several, short and close together | any | *data sieving*: the enclosing range is read as a whole; for a write, it is modified and written back under a lock |
 //!
-//! Data sieving writes bytes back that are not its own. So that it never undoes what another process has written there
-//! meanwhile, plain writes hold a shared lock on what they write as long as the view of any process has gaps (all
+//! Data sieving writes back bytes that the access does not own. It must not undo a concurrent write of another process
+//! to them. Plain writes therefore hold a shared lock on their range as long as the view of any process has gaps (all
 //! processes know that since `MPI_File_set_view`).
 //!
 //! In atomic mode an access holds a lock from its first to its last byte (section 14.6.1).
@@ -26,32 +26,32 @@ use crate::hints::Values;
 use crate::system::{Locked, SystemFile};
 use crate::view::{Piece, View};
 
-/// Pieces of memory of at least this mean length are given to the system as they are.
-const LEAST_SLICE: usize = 1024;
-/// Bytes that are moved at once where a buffer is needed for the sake of the memory.
+/// Minimum mean length in bytes of memory pieces that are passed to the system as they are.
+const MIN_SLICE: usize = 1024;
+/// Bytes of a staging buffer for small memory pieces.
 const CHUNK: usize = 256 << 10;
-/// Most pieces of a file that are looked at together.
-const MOST_PIECES: usize = 1 << 15;
-/// Segments of a strip that are shorter than this are written together with what lies between them.
+/// Maximum number of file pieces that are considered together.
+const MAX_PIECES: usize = 1 << 15;
+/// Length in bytes below which the segments of a strip are written together with the gaps between them.
 const SHORT_SEGMENT: u64 = 8 << 10;
-/// A system call costs as much as copying so many bytes.
+/// Bytes whose copying costs as much as a system call.
 const CALL_BYTES: u64 = 4096;
 
-/// A file, as all that access data need it.
+/// The state of a file that data accesses need.
 pub(crate) struct Core {
     pub system: SystemFile,
     pub can_read: bool,
     pub is_atomic: AtomicBool,
-    /// Some process may read more than it needs and write it back.
+    /// Whether some process may sieve: read more than it needs and write it back.
     pub may_sieve: AtomicBool,
     pub hints: RwLock<Values>,
-    /// Accesses in the background that the program has not completed.
+    /// Background accesses that the program has not completed.
     pub outstanding: AtomicUsize,
 }
 
 impl Core {
-    /// Moves the stream of `region` to or from the stream of `view` from `from` on. Returns the bytes that were moved:
-    /// fewer than the region has if the file ends before.
+    /// Moves the stream of `region` to or from the stream of `view` from `from` on. Returns the number of bytes moved:
+    /// less than the region has if the file ends before.
     ///
     /// # Errors
     /// The system's.
@@ -84,7 +84,7 @@ impl Core {
         }
     }
 
-    /// Keeps those who read a range and write it back from doing so between `first` and `last`, if there are any.
+    /// Excludes data sieving between `first` and `last`, if any process may sieve.
     ///
     /// # Errors
     /// The system's.
@@ -95,7 +95,8 @@ impl Core {
         Ok(None)
     }
 
-    /// Writes the segments of a strip, which lies at `at` in the file, or all from the first to the last after reading what lies between them.
+    /// Writes the segments of a strip, which lies at `at` in the file; or everything from the first to the last
+    /// segment, after reading the gaps.
     ///
     /// # Errors
     /// The system's.
@@ -130,12 +131,12 @@ impl Core {
 struct Transfer<'a> {
     core: &'a Core,
     is_write: bool,
-    /// All of it is locked.
+    /// Whether the whole range of the access is locked.
     is_locked: bool,
 }
 
 impl Transfer<'_> {
-    /// The lock for writing `len` bytes as they are.
+    /// Locks `len` bytes for a plain write.
     fn plain_lock(&self, offset: u64, len: u64) -> Result<Option<Locked<'_>>> {
         if self.is_write && !self.is_locked && self.core.may_sieve.load(Ordering::Relaxed) {
             return self.core.system.lock_for_plain_write(offset, len);
@@ -143,11 +144,11 @@ impl Transfer<'_> {
         Ok(None)
     }
 
-    /// To or from one piece of the file.
+    /// Moves data to or from one piece of the file.
     fn dense(&self, offset: u64, region: &Region) -> Result<usize> {
         let (system, len) = (&self.core.system, region.len());
         let _locked = self.plain_lock(offset, len as u64)?;
-        if region.mean_piece() >= LEAST_SLICE.min(len) {
+        if region.mean_piece() >= MIN_SLICE.min(len) {
             return system.move_region(self.is_write, region, 0, len, offset);
         }
         let mut buffer = room(len.min(CHUNK) as i64)?;
@@ -170,7 +171,7 @@ impl Transfer<'_> {
         Ok(done)
     }
 
-    /// To or from several pieces.
+    /// Moves data to or from several pieces.
     fn scattered(&self, view: &View, from: u64, region: &Region) -> Result<usize> {
         let len = region.len();
         let (mut done, mut scratch) = (0, Vec::new());
@@ -196,7 +197,7 @@ impl Transfer<'_> {
         Ok(done)
     }
 
-    /// How many of these pieces are best moved together.
+    /// Returns how many of these pieces are best moved together.
     fn group(&self, pieces: &[Piece]) -> usize {
         let hints = self.core.hints.read();
         let (sieves, most) = if self.is_write {
@@ -204,7 +205,7 @@ impl Transfer<'_> {
         } else {
             (hints.sieves_reads, hints.read_buffer)
         };
-        // What is to be written back must be read before.
+        // Sieving writes need permission to read.
         if !sieves || self.is_write && !self.core.can_read {
             return 1;
         }
@@ -214,7 +215,7 @@ impl Transfer<'_> {
             if offset < end || offset + len - start > most {
                 break;
             }
-            // What a hole costs more than a call.
+            // Bytes by which a gap costs more than a system call.
             let hole = (offset - end) * if self.is_write { 2 } else { 1 };
             if hole + if self.is_write { len } else { 0 } > CALL_BYTES {
                 break;
@@ -222,7 +223,7 @@ impl Transfer<'_> {
             end = offset + len;
             count += 1;
         }
-        // To write, reading what is there must pay as well.
+        // A sieving write must also repay the read.
         if self.is_write && !self.is_locked && count < 4 { 1 } else { count }
     }
 
@@ -251,7 +252,7 @@ impl Transfer<'_> {
             false => Some(self.core.system.lock(RangeLock::Exclusive, start, span)?),
         };
         let there = self.core.system.read(whole, start)?;
-        // What is not there yet reads as zeros, as holes of files do.
+        // Bytes beyond the end of the file read as zeros, as holes do.
         whole[there..].fill(0);
         let mut done = 0;
         for &(offset, len) in pieces {
@@ -264,7 +265,7 @@ impl Transfer<'_> {
     }
 }
 
-/// The first `len` bytes of a buffer, which is made as long if need be.
+/// Returns the first `len` bytes of a buffer, which is extended if necessary.
 fn at_least(scratch: &mut Vec<u8>, len: usize) -> Result<&mut [u8]> {
     if scratch.len() < len {
         *scratch = room(len as i64)?;
@@ -272,18 +273,18 @@ fn at_least(scratch: &mut Vec<u8>, len: usize) -> Result<&mut [u8]> {
     Ok(&mut scratch[..len])
 }
 
-/// Start and length of what encloses some pieces in order.
+/// Returns start and length of the range that encloses some pieces in order.
 fn enclosing(pieces: &[Piece]) -> (u64, u64) {
     let (last, len) = pieces[pieces.len() - 1];
     (pieces[0].0, last + len - pieces[0].0)
 }
 
-/// The next pieces of a view, of at most so many bytes.
+/// Returns the next pieces of a view, at most so many bytes.
 fn next_pieces(view: &View, from: u64, len: usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
     view.pieces(from, len as u64, &mut |at, len| {
         pieces.push((at, len));
-        pieces.len() < MOST_PIECES
+        pieces.len() < MAX_PIECES
     });
     pieces
 }

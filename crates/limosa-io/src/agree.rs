@@ -1,13 +1,13 @@
-//! What the processes of a file tell each other.
+//! Agreement between the processes of a file.
 
 use limosa_mpi::comm::Comm;
 use limosa_mpi::consts::MPI_ERR_IO;
 use limosa_mpi::error::{Error, ErrorClass, Result};
 
-/// Bytes of an error's sentence that the others get.
+/// Maximum bytes of an error's sentence that other processes receive.
 const TEXT: usize = 232;
 
-/// Tells all processes whether each could do its part, and `words` of each; returns the words in rank order.
+/// Exchanges the outcomes of all processes, and `words` of each. Returns the words in rank order.
 ///
 /// # Errors
 /// This process's own, otherwise that of the first process that has one.
@@ -41,7 +41,7 @@ pub(crate) fn on<T, const N: usize>(comm: &Comm, mine: Result<T>, words: [u64; N
     Ok((mine, told))
 }
 
-/// Tells all processes whether each could do its part.
+/// Exchanges the outcomes of all processes.
 ///
 /// # Errors
 /// As for [`on`].
@@ -49,7 +49,7 @@ pub(crate) fn on_outcome<T>(comm: &Comm, mine: Result<T>) -> Result<T> {
     on(comm, mine, []).map(|(mine, _)| mine)
 }
 
-/// Tells all processes a word of each.
+/// Exchanges one set of words per process.
 ///
 /// # Errors
 /// Errors of the machine.
@@ -69,7 +69,7 @@ pub(crate) fn words<const N: usize>(comm: &Comm, mine: [u64; N]) -> Result<Vec<[
     Ok(all.chunks_exact(bytes.len()).map(of_rank).collect())
 }
 
-/// Fails at all processes unless they have all passed the same value.
+/// Fails at all processes unless all have passed the same value.
 ///
 /// # Errors
 /// `MPI_ERR_NOT_SAME`, and those of [`on`].

@@ -7,7 +7,7 @@ use limosa_mpi::error::Result;
 use limosa_mpi::fail;
 use rustix::fs::OFlags;
 
-/// A legal combination of the `MPI_MODE_*` constants.
+/// A valid combination of the `MPI_MODE_*` constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Amode(c_int);
 
@@ -56,12 +56,12 @@ impl Amode {
         Ok(mode)
     }
 
-    /// Whether it has this bit.
+    /// Returns whether this bit is set.
     pub fn has(self, bit: c_int) -> bool {
         self.0 & bit != 0
     }
 
-    /// The constants together.
+    /// Returns the constants combined.
     pub fn bits(self) -> c_int {
         self.0
     }
@@ -78,7 +78,7 @@ impl Amode {
         self.has(MPI_MODE_SEQUENTIAL)
     }
 
-    /// How the operating system is to open the file. The first process creates it, alone if it must not exist.
+    /// Returns the flags of `open`. The first process creates the file, exclusively if it must not exist.
     pub fn flags(self, is_first: bool) -> OFlags {
         let mut flags = OFlags::CLOEXEC;
         flags |= match (self.can_read(), self.can_write()) {

@@ -1,15 +1,14 @@
-//! Accesses that go on while the program does: one thread of the library does them one after the other, in the order in
-//! which they were started.
+//! Background accesses: one thread of the library performs them in the order in which they were started.
 //!
 //! | state | meaning | next |
 //! |---|---|---|
-//! | queued | the thread has not done it | moved |
-//! | moved | the data are where they should be, but have to be converted by a thread of the program | converting |
-//! | converting | a thread of the program does that | done |
-//! | done | it has ended | |
+//! | queued | the thread has not performed it | moved |
+//! | moved | the data have been read or written, but a thread of the program must convert them | converting |
+//! | converting | a thread of the program converts the data | done |
+//! | done | it is complete | |
 //!
-//! The thread never waits for other processes, except for locks on parts of files, which their owners hold for one
-//! access. It is started on first use, and never ends: a process has at most one.
+//! The thread never waits for other processes, except for locks on byte ranges, which their owners hold for one access.
+//! It is started on first use, and never ends: a process has at most one.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,32 +26,31 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::access::Core;
 
-type Job = Box<dyn FnOnce() + Send>;
+type Task = Box<dyn FnOnce() + Send>;
 
-/// What moves the data; returns the bytes of the stream that were moved, and the buffer that holds them if they are to
-/// be converted.
-pub(crate) type Work = Box<dyn FnOnce() -> Result<(u64, Vec<u8>)> + Send>;
-/// Converts what was read; returns the bytes in the program's buffer.
+/// Moves the data. Returns the number of stream bytes moved, and the buffer that holds them if they must be converted.
+pub(crate) type MoveData = Box<dyn FnOnce() -> Result<(u64, Vec<u8>)> + Send>;
+/// Converts data that were read. Returns the number of bytes in the program's buffer.
 pub(crate) type Convert = Box<dyn FnOnce(Vec<u8>, u64) -> Result<u64> + Send>;
 
 struct Queue {
-    jobs: Mutex<(VecDeque<Job>, bool)>,
+    tasks: Mutex<(VecDeque<Task>, bool)>,
     filled: Condvar,
 }
 
-static QUEUE: Queue = Queue { jobs: Mutex::new((VecDeque::new(), false)), filled: Condvar::new() };
+static QUEUE: Queue = Queue { tasks: Mutex::new((VecDeque::new(), false)), filled: Condvar::new() };
 
-/// Has the thread do a job, after those that it has been given before.
-fn queue(job: Job) {
-    let mut jobs = QUEUE.jobs.lock();
-    jobs.0.push_back(job);
-    if !jobs.1 {
-        jobs.1 = spawn_without_signals("limosa-io", work).is_ok();
-        if !jobs.1 {
-            // There can be no more threads: it is done here.
-            let waiting = std::mem::take(&mut jobs.0);
-            drop(jobs);
-            waiting.into_iter().for_each(|job| job());
+/// Appends a task to the thread's queue.
+fn queue(task: Task) {
+    let mut tasks = QUEUE.tasks.lock();
+    tasks.0.push_back(task);
+    if !tasks.1 {
+        tasks.1 = spawn_without_signals("limosa-io", work).is_ok();
+        if !tasks.1 {
+            // No thread can be created: the tasks are performed here.
+            let waiting = std::mem::take(&mut tasks.0);
+            drop(tasks);
+            waiting.into_iter().for_each(|task| task());
             return;
         }
     }
@@ -60,49 +58,49 @@ fn queue(job: Job) {
 }
 
 fn work() {
-    let mut jobs = QUEUE.jobs.lock();
+    let mut tasks = QUEUE.tasks.lock();
     loop {
-        match jobs.0.pop_front() {
-            Some(job) => parking_lot::MutexGuard::unlocked(&mut jobs, job),
-            None => QUEUE.filled.wait(&mut jobs),
+        match tasks.0.pop_front() {
+            Some(task) => parking_lot::MutexGuard::unlocked(&mut tasks, task),
+            None => QUEUE.filled.wait(&mut tasks),
         }
     }
 }
 
-enum State {
+enum BackgroundState {
     Queued,
     Moved(Result<(u64, Vec<u8>)>),
     Converting,
     Done(End),
 }
 
-/// An access in the background.
+/// A background access.
 pub(crate) struct Background {
-    state: Mutex<State>,
+    state: Mutex<BackgroundState>,
     convert: Mutex<Option<Convert>>,
-    /// The thread has done its part.
+    /// Whether the thread has done its part.
     is_moved: AtomicBool,
     is_released: AtomicBool,
     core: Arc<Core>,
     engine: Arc<Engine>,
-    /// The handle of the file.
+    /// Handle of the file.
     file: usize,
     bytes: u64,
 }
 
 impl Background {
-    /// Starts one. `bytes`: those of the program's buffer.
+    /// Starts an access. `bytes`: length of the program's buffer.
     pub fn start(
         core: &Arc<Core>,
         engine: &Arc<Engine>,
         file: usize,
         bytes: u64,
-        work: Work,
+        work: MoveData,
         convert: Option<Convert>,
     ) -> Arc<Background> {
         core.outstanding.fetch_add(1, Ordering::Relaxed);
         let made = Arc::new(Background {
-            state: Mutex::new(State::Queued),
+            state: Mutex::new(BackgroundState::Queued),
             convert: Mutex::new(convert),
             is_moved: AtomicBool::new(false),
             is_released: AtomicBool::new(false),
@@ -122,7 +120,7 @@ impl Background {
     }
 
     fn moved(self: Arc<Self>, moved: Result<(u64, Vec<u8>)>) {
-        *self.state.lock() = State::Moved(moved);
+        *self.state.lock() = BackgroundState::Moved(moved);
         self.is_moved.store(true, Ordering::SeqCst);
         if self.is_released.load(Ordering::SeqCst) && self.convert.lock().is_some() {
             let shared = self.clone();
@@ -131,15 +129,17 @@ impl Background {
         self.engine.notify();
     }
 
-    /// Converts what was read, if that is to be done; the end, if it has ended.
+    /// Converts data that were read, if necessary. Returns the completion, if the access is complete.
     fn settle(&self) -> Option<End> {
         let mut state = self.state.lock();
         match &*state {
-            State::Queued | State::Converting => return None,
-            State::Done(end) => return Some(end.clone()),
-            State::Moved(_) => {}
+            BackgroundState::Queued | BackgroundState::Converting => return None,
+            BackgroundState::Done(end) => return Some(end.clone()),
+            BackgroundState::Moved(_) => {}
         }
-        let State::Moved(moved) = std::mem::replace(&mut *state, State::Converting) else { return None };
+        let BackgroundState::Moved(moved) = std::mem::replace(&mut *state, BackgroundState::Converting) else {
+            return None;
+        };
         // The program's function is called without a lock.
         drop(state);
         let convert = self.convert.lock().take();
@@ -148,7 +148,7 @@ impl Background {
             Ok(bytes) => End { bytes, ..End::empty() },
             Err(error) => End { error: Some(error), ..End::empty() },
         };
-        *self.state.lock() = State::Done(end.clone());
+        *self.state.lock() = BackgroundState::Done(end.clone());
         Some(end)
     }
 }
@@ -177,7 +177,7 @@ impl Operation for Background {
     }
 
     fn cancel(&self) -> Result<()> {
-        // It completes as if nobody had asked, which the standard allows.
+        // The access completes as if it had not been cancelled, which the standard allows.
         Ok(())
     }
 

@@ -1,12 +1,12 @@
-//! The calls that access data (MPI-5 section 14.4), in all their forms: at an offset, or with one of the file pointers;
-//! by one process or all; blocking, non-blocking or split.
+//! Data access calls (MPI-5 section 14.4) in all forms: at an offset or with a file pointer; by one process or
+//! collective; blocking, non-blocking or split.
 //!
-//! | place | offset | afterwards |
+//! | position | offset | pointer afterwards |
 //! |---|---|---|
 //! | at | an argument | |
-//! | individual | the process's pointer | moved by what was accessed; at once by what is to be if non-blocking |
-//! | shared | the shared pointer | moved before the access by what is to be accessed |
-//! | ordered | the same, in the order of the ranks | the same |
+//! | individual | the process's pointer | advanced by the accessed etypes; for non-blocking calls at once by the requested ones |
+//! | shared | the shared pointer | advanced by the requested etypes before the access |
+//! | ordered | the same, in rank order | the same |
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,7 +24,7 @@ use crate::datarep::room;
 use crate::file::File;
 use crate::view::View;
 
-/// Whether data go to the file or come from there.
+/// Direction of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the file to memory.
@@ -43,20 +43,20 @@ impl Direction {
     }
 }
 
-/// Where in the file an access begins.
+/// File position at which an access begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// At an offset in etypes.
+pub enum AccessPosition {
+    /// An offset in etypes.
     At(i64),
-    /// At the process's own pointer.
+    /// The process's own pointer.
     Individual,
-    /// At the shared pointer.
+    /// The shared pointer.
     Shared,
-    /// At the shared pointer, all processes in the order of their ranks.
+    /// The shared pointer, with all processes in rank order.
     Ordered,
 }
 
-/// Which split collective access.
+/// Kind of a split collective access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
     /// `_all`
@@ -77,31 +77,31 @@ impl Split {
     }
 }
 
-/// The program's buffer.
+/// Buffer of the program.
 #[derive(Clone)]
 pub struct Buffer {
-    /// Its address.
+    /// Address.
     pub base: *mut u8,
-    /// Elements.
+    /// Number of elements.
     pub count: i64,
-    /// Their type.
+    /// Type of the elements.
     pub datatype: Arc<Datatype>,
-    /// Its memory.
+    /// Memory of the elements.
     pub region: Region,
 }
 
-// SAFETY: the program leaves the buffer to the operation until that has ended, whichever thread carries it out.
+// SAFETY: the program does not touch the buffer until the operation is complete, on whatever thread it runs.
 unsafe impl Send for Buffer {}
 
-/// A split collective access that has begun.
-pub(crate) struct Begun {
+/// A split collective access in progress.
+pub(crate) struct SplitAccess {
     split: Split,
     direction: Direction,
     base: usize,
     request: Arc<Request>,
 }
 
-impl Begun {
+impl SplitAccess {
     fn is_in_the_way(&self) -> Error {
         let detail = format!(
             "MPI_File_{}_{}_begin was called before, and has not been ended: until then no other collective access to \
@@ -113,7 +113,7 @@ impl Begun {
     }
 }
 
-/// The data of an access as they are in the file: those of the program's buffer, or converted ones.
+/// Data of an access in file representation: those of the program's buffer, or converted ones.
 struct Stream {
     region: Region,
     converted: Vec<u8>,
@@ -126,24 +126,24 @@ impl Stream {
         }
         let (datarep, datatype) = (&view.datarep, &buffer.datatype);
         let mut converted = match direction {
-            // SAFETY: the program promises that its buffer holds these elements.
+            // SAFETY: the program guarantees that its buffer holds these elements.
             Direction::Write => unsafe { datarep.pack(buffer.base, datatype, buffer.count)? },
             Direction::Read => room(datarep.in_file(datatype)?.bytes_of(buffer.count)?)?,
         };
-        // SAFETY: bytes on the heap, which are kept with the region.
+        // SAFETY: bytes on the heap, which live as long as the region.
         let region = unsafe { Region::contiguous(converted.as_mut_ptr(), converted.len()) };
         Ok(Stream { region, converted })
     }
 }
 
-/// Puts the first `bytes` bytes of converted data into the program's buffer; returns how many they are there.
+/// Converts the first `bytes` bytes into the program's buffer. Returns the number of bytes there.
 fn unpack(view: &View, buffer: &Buffer, mut data: Vec<u8>, bytes: u64) -> Result<u64> {
-    // SAFETY: the program promises that its buffer has room for the elements that it asks for.
+    // SAFETY: the program guarantees that its buffer has room for the elements.
     unsafe { view.datarep.unpack(&mut data[..bytes as usize], buffer.base, &buffer.datatype) }
 }
 
 impl File {
-    /// An offset in etypes as one in bytes of the stream.
+    /// Converts an offset in etypes to bytes of the stream.
     pub(crate) fn stream_offset(&self, view: &View, offset: i64) -> Result<u64> {
         if offset < 0 {
             fail!(MPI_ERR_ARG, "the offset is {offset}, but it must not be negative");
@@ -154,13 +154,13 @@ impl File {
         }
     }
 
-    /// Whether the access is allowed; the etypes that it is to access.
-    fn check(&self, view: &View, direction: Direction, place: Place, buffer: &Buffer) -> Result<i64> {
+    /// Checks that the access is allowed. Returns the number of etypes.
+    fn check(&self, view: &View, direction: Direction, position: AccessPosition, buffer: &Buffer) -> Result<i64> {
         match direction {
             Direction::Read => self.check_reads()?,
             Direction::Write => self.check_writes()?,
         }
-        if matches!(place, Place::At(_) | Place::Individual) {
+        if matches!(position, AccessPosition::At(_) | AccessPosition::Individual) {
             self.check_not_sequential()?;
         }
         let bytes = match view.datarep.copies(direction.is_write()) {
@@ -175,24 +175,24 @@ impl File {
             );
         }
         let count = (bytes / view.etype_size) as i64;
-        if let Place::At(offset) = place {
+        if let AccessPosition::At(offset) = position {
             self.stream_offset(view, offset)?;
         }
         Ok(count)
     }
 
-    /// Takes the place of an access of so many etypes, and moves the pointer behind it.
-    fn claim(&self, place: Place, count: i64) -> Result<i64> {
-        match place {
-            Place::At(offset) => Ok(offset),
-            Place::Individual => {
+    /// Reserves the position of an access of so many etypes, and advances the pointer.
+    fn claim(&self, position: AccessPosition, count: i64) -> Result<i64> {
+        match position {
+            AccessPosition::At(offset) => Ok(offset),
+            AccessPosition::Individual => {
                 let mut position = self.position.lock();
                 let at = *position;
                 *position += count;
                 Ok(at)
             }
-            Place::Shared => self.shared.advance(count),
-            Place::Ordered => {
+            AccessPosition::Shared => self.shared.advance(count),
+            AccessPosition::Ordered => {
                 let counts = agree::words(&self.comm, [count as u64])?;
                 let sum = |of: &[[u64; 1]]| of.iter().map(|[count]| *count as i64).sum::<i64>();
                 let first = if self.comm.rank() == 0 { self.shared.advance(sum(&counts)) } else { Ok(0) };
@@ -202,24 +202,37 @@ impl File {
         }
     }
 
-    /// Checks and claims. All processes do their part of claiming an ordered place, whatever is wrong at one of them.
-    fn locate(&self, view: &View, direction: Direction, place: Place, buffer: &Buffer) -> Result<(i64, u64)> {
-        let checked = self.check(view, direction, place, buffer);
-        if checked.is_err() && place == Place::Ordered {
-            self.claim(place, 0)?;
+    /// Checks the access and reserves its position. All processes take part in reserving an ordered position, even
+    /// those whose check has failed.
+    fn locate(
+        &self,
+        view: &View,
+        direction: Direction,
+        position: AccessPosition,
+        buffer: &Buffer,
+    ) -> Result<(i64, u64)> {
+        let checked = self.check(view, direction, position, buffer);
+        if checked.is_err() && position == AccessPosition::Ordered {
+            self.claim(position, 0)?;
         }
-        let at = self.claim(place, checked?)?;
+        let at = self.claim(position, checked?)?;
         Ok((at, self.stream_offset(view, at)?))
     }
 
-    /// A blocking access; returns the bytes accessed. `together`: by all processes.
+    /// Performs a blocking access. Returns the number of bytes accessed. `together`: a collective call.
     ///
     /// # Errors
     /// `MPI_ERR_ACCESS`, `MPI_ERR_READ_ONLY`, `MPI_ERR_UNSUPPORTED_OPERATION`, `MPI_ERR_ARG`, `MPI_ERR_TYPE`,
     /// `MPI_ERR_CONVERSION`, and those of the system.
-    pub fn access(&self, direction: Direction, place: Place, together: bool, buffer: &Buffer) -> Result<u64> {
+    pub fn access(
+        &self,
+        direction: Direction,
+        position: AccessPosition,
+        together: bool,
+        buffer: &Buffer,
+    ) -> Result<u64> {
         let view = self.view();
-        let located = self.check_not_begun(together).and_then(|()| self.locate(&view, direction, place, buffer));
+        let located = self.check_not_begun(together).and_then(|()| self.locate(&view, direction, position, buffer));
         let begun = located.and_then(|(at, from)| Ok((at, from, Stream::new(&view, direction, buffer)?)));
         let moved = if together {
             let mine = begun.as_ref().map(|(_, from, stream)| (*from, &stream.region)).map_err(Clone::clone);
@@ -229,9 +242,9 @@ impl File {
             self.core.transfer(&view, direction.is_write(), *from, &stream.region)
         };
         let (at, _, stream) = begun?;
-        if place == Place::Individual {
+        if position == AccessPosition::Individual {
             let (wanted, done) = (stream.region.len() as u64, *moved.as_ref().unwrap_or(&0));
-            self.give_back(at, wanted / view.etype_size, done / view.etype_size);
+            self.rewind_unused(at, wanted / view.etype_size, done / view.etype_size);
         }
         let moved = moved?;
         if stream.converted.is_empty() {
@@ -243,24 +256,31 @@ impl File {
         }
     }
 
-    /// The pointer stands behind what was accessed, if that is less than was wanted, and nobody has moved it since.
-    fn give_back(&self, at: i64, wanted: u64, done: u64) {
+    /// Sets the pointer back to the end of the accessed bytes if they are fewer than requested, unless it was moved
+    /// meanwhile.
+    fn rewind_unused(&self, at: i64, wanted: u64, done: u64) {
         let mut position = self.position.lock();
         if done < wanted && *position == at + wanted as i64 {
             *position = at + done as i64;
         }
     }
 
-    /// A non-blocking access. `together`: by all processes.
+    /// Starts a non-blocking access. `together`: a collective call.
     ///
     /// # Errors
     /// As for [`File::access`], except those of the system.
-    pub fn start(&self, direction: Direction, place: Place, together: bool, buffer: Buffer) -> Result<Arc<Request>> {
+    pub fn start(
+        &self,
+        direction: Direction,
+        position: AccessPosition,
+        together: bool,
+        buffer: Buffer,
+    ) -> Result<Arc<Request>> {
         self.check_not_begun(together)?;
-        self.start_unchecked(direction, place, buffer)
+        self.start_unchecked(direction, position, buffer)
     }
 
-    /// Fails if a split collective access has begun, and this is to be one by all processes too.
+    /// Fails for a collective access while a split collective access is in progress.
     fn check_not_begun(&self, together: bool) -> Result<()> {
         match &*self.begun.lock() {
             Some(open) if together => Err(open.is_in_the_way()),
@@ -268,9 +288,9 @@ impl File {
         }
     }
 
-    fn start_unchecked(&self, direction: Direction, place: Place, buffer: Buffer) -> Result<Arc<Request>> {
+    fn start_unchecked(&self, direction: Direction, position: AccessPosition, buffer: Buffer) -> Result<Arc<Request>> {
         let view = self.view();
-        let (_, from) = self.locate(&view, direction, place, &buffer)?;
+        let (_, from) = self.locate(&view, direction, position, &buffer)?;
         let stream = Stream::new(&view, direction, &buffer)?;
         let bytes = buffer.region.len() as u64;
         let is_converted = !stream.converted.is_empty();
@@ -295,27 +315,27 @@ impl File {
     /// Begins a split collective access.
     ///
     /// # Errors
-    /// `MPI_ERR_IO` if another one has begun, and those of [`File::start`].
+    /// `MPI_ERR_IO` if one is in progress, and those of [`File::start`].
     pub fn begin(&self, direction: Direction, split: Split, offset: i64, buffer: Buffer) -> Result<()> {
         let mut begun = self.begun.lock();
         if let Some(open) = &*begun {
             return Err(open.is_in_the_way());
         }
-        let place = match split {
-            Split::All => Place::Individual,
-            Split::AtAll => Place::At(offset),
-            Split::Ordered => Place::Ordered,
+        let position = match split {
+            Split::All => AccessPosition::Individual,
+            Split::AtAll => AccessPosition::At(offset),
+            Split::Ordered => AccessPosition::Ordered,
         };
         let base = buffer.base as usize;
-        let request = self.start_unchecked(direction, place, buffer)?;
-        *begun = Some(Begun { split, direction, base, request });
+        let request = self.start_unchecked(direction, position, buffer)?;
+        *begun = Some(SplitAccess { split, direction, base, request });
         Ok(())
     }
 
-    /// Ends it; returns the bytes accessed.
+    /// Ends a split collective access. Returns the number of bytes accessed.
     ///
     /// # Errors
-    /// `MPI_ERR_IO` if no such access has begun, `MPI_ERR_BUFFER`, and those of the system.
+    /// `MPI_ERR_IO` if no such access is in progress, `MPI_ERR_BUFFER`, and those of the system.
     pub fn end(&self, direction: Direction, split: Split, base: *mut u8) -> Result<u64> {
         let mut begun = self.begun.lock();
         let request = match &*begun {

@@ -1,15 +1,15 @@
-//! Representations of data in files (MPI-5 section 14.5).
+//! Data representations (MPI-5 section 14.5).
 //!
 //! | name | in the file |
 //! |---|---|
 //! | `native` | the bytes of memory |
-//! | `internal` | the same: all processes of a job have the same kind of processor |
+//! | `internal` | the same: all processes of a job have the same representation of processor |
 //! | `external32` | as `MPI_Pack_external` writes them |
 //! | registered ones | as functions of the program write them |
 //!
-//! Data in another representation are converted as a whole, between the program's buffer and a stream of bytes that
-//! then goes to the pieces of a view as other data do. Types that describe what is seen of the file are made again of
-//! elements that have the lengths of the representation; displacements in bytes are those in the file already.
+//! Data in another representation are converted as a whole, between the program's buffer and a byte stream that then
+//! moves to or from the pieces of a view like other data. Etypes and filetypes are rebuilt from elements that have the
+//! lengths of the representation; displacements in bytes are already those in the file.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -22,16 +22,16 @@ use parking_lot::Mutex;
 
 /// A conversion function of the program: user buffer, datatype, count, file buffer, position.
 pub type Conversion = Arc<dyn Fn(*mut u8, &Arc<Datatype>, i64, *mut u8, i64) -> Result<()> + Send + Sync>;
-/// The program's function that says how long a predefined type is in the file.
+/// The program's function that returns the length of a predefined type in the file.
 pub type Extent = Arc<dyn Fn(&Arc<Datatype>) -> Result<i64> + Send + Sync>;
 
-/// A representation.
+/// A data representation.
 pub struct Datarep {
     name: String,
-    kind: Kind,
+    representation: Representation,
 }
 
-enum Kind {
+enum Representation {
     Native,
     External32,
     User { read: Option<Conversion>, write: Option<Conversion>, extent: Extent },
@@ -40,15 +40,15 @@ enum Kind {
 static REGISTERED: LazyLock<Mutex<HashMap<String, Arc<Datarep>>>> = LazyLock::new(Mutex::default);
 
 fn predefined(name: &str) -> Option<Arc<Datarep>> {
-    let kind = match name {
-        "native" | "internal" => Kind::Native,
-        "external32" => Kind::External32,
+    let representation = match name {
+        "native" | "internal" => Representation::Native,
+        "external32" => Representation::External32,
         _ => return None,
     };
-    Some(Arc::new(Datarep { name: name.to_owned(), kind }))
+    Some(Arc::new(Datarep { name: name.to_owned(), representation }))
 }
 
-/// `MPI_Register_datarep`. A conversion that is `None` copies.
+/// Performs `MPI_Register_datarep`. A conversion that is `None` copies.
 ///
 /// # Errors
 /// `MPI_ERR_DUP_DATAREP`, `MPI_ERR_ARG`.
@@ -65,19 +65,19 @@ pub fn register(name: &str, read: Option<Conversion>, write: Option<Conversion>,
     if predefined(name).is_some() || registered.contains_key(name) {
         fail!(MPI_ERR_DUP_DATAREP, "there is a data representation \"{name}\" already");
     }
-    let datarep = Datarep { name: name.to_owned(), kind: Kind::User { read, write, extent } };
+    let datarep = Datarep { name: name.to_owned(), representation: Representation::User { read, write, extent } };
     registered.insert(name.to_owned(), Arc::new(datarep));
     Ok(())
 }
 
 impl Datarep {
-    /// `native`.
+    /// Returns the `native` representation.
     pub fn native() -> Arc<Datarep> {
         static NATIVE: LazyLock<Arc<Datarep>> = LazyLock::new(|| predefined("native").expect("it is predefined"));
         NATIVE.clone()
     }
 
-    /// The representation of this name.
+    /// Returns the representation of this name.
     ///
     /// # Errors
     /// `MPI_ERR_UNSUPPORTED_DATAREP`.
@@ -92,17 +92,17 @@ impl Datarep {
         )
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether the data in the file are those in memory, for a direction.
+    /// Returns whether the data in the file equal those in memory, for a direction.
     pub fn copies(&self, is_write: bool) -> bool {
-        match &self.kind {
-            Kind::Native => true,
-            Kind::External32 => false,
-            Kind::User { read, write, .. } => {
+        match &self.representation {
+            Representation::Native => true,
+            Representation::External32 => false,
+            Representation::User { read, write, .. } => {
                 if is_write {
                     write.is_none()
                 } else {
@@ -112,54 +112,54 @@ impl Datarep {
         }
     }
 
-    /// A type as it lies in the file.
+    /// Returns a type in file representation.
     ///
     /// # Errors
     /// Those of the program's function.
     pub(crate) fn in_file(&self, datatype: &Arc<Datatype>) -> Result<Arc<Datatype>> {
-        let translated = match &self.kind {
-            Kind::Native => return Ok(datatype.clone()),
-            Kind::External32 if datatype.external_size(1)? == datatype.size() => return Ok(datatype.clone()),
-            Kind::External32 => translate(datatype, &|basic| basic.external_size(1))?,
-            Kind::User { extent, .. } => translate(datatype, &**extent)?,
+        let translated = match &self.representation {
+            Representation::Native => return Ok(datatype.clone()),
+            Representation::External32 if datatype.external_size(1)? == datatype.size() => return Ok(datatype.clone()),
+            Representation::External32 => translate(datatype, &|basic| basic.external_size(1))?,
+            Representation::User { extent, .. } => translate(datatype, &**extent)?,
         };
         translated.commit();
         Ok(translated)
     }
 
-    /// The bytes of data to be written.
+    /// Converts data to be written.
     ///
     /// # Errors
     /// `MPI_ERR_CONVERSION`, `MPI_ERR_NO_MEM`, and those of the program's function.
     ///
     /// # Safety
-    /// `base` must lead to that many elements, which can be read.
+    /// `base` must point to that many readable elements.
     pub(crate) unsafe fn pack(&self, base: *mut u8, datatype: &Arc<Datatype>, count: i64) -> Result<Vec<u8>> {
         let mut packed = room(self.in_file(datatype)?.bytes_of(count)?)?;
-        match &self.kind {
+        match &self.representation {
             // SAFETY: the caller's promise.
-            Kind::External32 => unsafe { datatype.pack_external(base, count, &mut packed, &mut 0)? },
-            Kind::User { write: Some(write), .. } => write(base, datatype, count, packed.as_mut_ptr(), 0)?,
+            Representation::External32 => unsafe { datatype.pack_external(base, count, &mut packed, &mut 0)? },
+            Representation::User { write: Some(write), .. } => write(base, datatype, count, packed.as_mut_ptr(), 0)?,
             // SAFETY: the caller's promise.
             _ => unsafe { datatype.pack_elements(base, count, &mut packed, &mut 0)? },
         }
         Ok(packed)
     }
 
-    /// Puts data that were read into the program's buffer; returns the bytes that they take there.
+    /// Converts data that were read into the program's buffer. Returns the number of bytes there.
     ///
     /// # Errors
     /// As for [`Datarep::pack`].
     ///
     /// # Safety
-    /// `base` must lead to so many elements, which can be written.
+    /// `base` must point to that many writable elements.
     pub(crate) unsafe fn unpack(&self, packed: &mut [u8], base: *mut u8, datatype: &Arc<Datatype>) -> Result<u64> {
         let each = self.in_file(datatype)?.size();
         let count = if each == 0 { 0 } else { packed.len() as i64 / each };
-        match &self.kind {
+        match &self.representation {
             // SAFETY: the caller's promise.
-            Kind::External32 => unsafe { datatype.unpack_external(packed, &mut 0, base, count)? },
-            Kind::User { read: Some(read), .. } => read(base, datatype, count, packed.as_mut_ptr(), 0)?,
+            Representation::External32 => unsafe { datatype.unpack_external(packed, &mut 0, base, count)? },
+            Representation::User { read: Some(read), .. } => read(base, datatype, count, packed.as_mut_ptr(), 0)?,
             // SAFETY: the caller's promise.
             _ => unsafe { datatype.unpack_elements(packed, &mut 0, base, count)? },
         }
@@ -167,13 +167,13 @@ impl Datarep {
     }
 }
 
-/// So many zeros.
+/// Allocates so many zeros.
 ///
 /// # Errors
 /// `MPI_ERR_NO_MEM`.
 pub(crate) fn room(bytes: i64) -> Result<Vec<u8>> {
     let mut room = Vec::new();
-    let Ok(bytes) = usize::try_from(bytes) else { fail!(MPI_ERR_COUNT, "{bytes} bytes are more than there can be") };
+    let Ok(bytes) = usize::try_from(bytes) else { fail!(MPI_ERR_COUNT, "{bytes} bytes exceed the address space") };
     if room.try_reserve_exact(bytes).is_err() {
         fail!(MPI_ERR_NO_MEM, "there is not enough memory for {bytes} bytes of a file");
     }
@@ -181,14 +181,14 @@ pub(crate) fn room(bytes: i64) -> Result<Vec<u8>> {
     Ok(room)
 }
 
-/// Makes a type again, of basic elements that have other lengths.
+/// Rebuilds a type from basic elements of other lengths.
 fn translate(datatype: &Arc<Datatype>, length: &dyn Fn(&Arc<Datatype>) -> Result<i64>) -> Result<Arc<Datatype>> {
     if datatype.is_predefined() {
         return Datatype::contiguous(length(datatype)?.max(0), &Datatype::named(MPI_BYTE));
     }
     let contents = datatype.contents()?;
     let types = contents.types.iter().map(|old| translate(old, length)).collect::<Result<Vec<_>>>()?;
-    // The large form has everything in one list, in the order of the arguments.
+    // The large-count form has everything in one list, in the order of the arguments.
     let is_array = matches!(contents.combiner, MPI_COMBINER_SUBARRAY | MPI_COMBINER_DARRAY);
     let all: Vec<i64> = match is_array {
         true => contents.integers.iter().chain(&contents.large_counts).copied().collect(),
@@ -208,7 +208,7 @@ fn translate(datatype: &Arc<Datatype>, length: &dyn Fn(&Arc<Datatype>) -> Result
         MPI_COMBINER_STRUCT => Datatype::structure(&all[1..=n], &all[n + 1..2 * n + 1], &types),
         MPI_COMBINER_RESIZED => Datatype::resized(old, all[0], all[1]),
         MPI_COMBINER_SUBARRAY | MPI_COMBINER_DARRAY => translate_array(contents.combiner, datatype, old),
-        other => fail!(MPI_ERR_TYPE, "a type made by combiner {other} cannot describe what is seen of a file"),
+        other => fail!(MPI_ERR_TYPE, "a type made by combiner {other} cannot be the etype or filetype of a view"),
     }
 }
 

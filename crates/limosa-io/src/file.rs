@@ -1,10 +1,10 @@
-//! Files: opening and closing, what they are, what is seen of them (MPI-5 sections 14.2, 14.3 and 14.6).
+//! Files: opening and closing, properties, and views (MPI-5 sections 14.2, 14.3 and 14.6).
 //!
 //! Contract
-//! - A file has a communicator of its own, a child of the one that it was opened with, named after the file: reports of
-//!   hangs show it.
-//! - The first process creates the file, the others open it when that has succeeded.
-//! - Changes of the file's size are made by the first process; nobody goes on before.
+//! - A file has a communicator of its own, a child of the one that it was opened with, and named after the file: hang
+//!   reports show that name.
+//! - The first process creates the file; the others open it when that has succeeded.
+//! - The first process changes the size of the file; no process continues before.
 
 use std::ffi::{CStr, OsStr, c_int};
 use std::os::fd::BorrowedFd;
@@ -29,7 +29,7 @@ use rustix::io::Errno;
 use crate::access::Core;
 use crate::agree;
 use crate::amode::Amode;
-use crate::calls::Begun;
+use crate::calls::SplitAccess;
 use crate::datarep::{Datarep, room};
 use crate::hints::Values;
 use crate::mapped::Kept;
@@ -44,38 +44,38 @@ pub struct File {
     pub(crate) core: Arc<Core>,
     amode: Amode,
     view: RwLock<Arc<View>>,
-    /// The individual file pointer, in etypes.
+    /// Individual file pointer, in etypes.
     pub(crate) position: Mutex<i64>,
     pub(crate) shared: SharedPointer,
-    pub(crate) begun: Mutex<Option<Begun>>,
-    /// The buffer of an aggregator, kept from one collective access to the next.
+    pub(crate) begun: Mutex<Option<SplitAccess>>,
+    /// Strip buffer of an aggregator, reused by collective accesses.
     pub(crate) strip_buffer: Mutex<Vec<u8>>,
     pub(crate) sharing: Mutex<Sharing>,
     pub(crate) kept: Mutex<Kept>,
-    /// Some process cannot map the file.
+    /// Set when some process cannot map the file.
     pub(crate) cannot_map: AtomicBool,
     errhandler: RwLock<Arc<Errhandler>>,
     is_closed: AtomicBool,
-    /// The handle value under which the ABI layer registered this file; 0 if none.
+    /// Handle under which the ABI layer registered this file; 0 if none.
     pub handle: AtomicUsize,
 }
 
-/// Memory for collective accesses that the processes of a file share. It is made when it is needed.
+/// Shared memory of the file's processes for collective accesses, created on first use.
 pub(crate) enum Sharing {
     Untried,
     Impossible,
     Strips(Strips),
 }
 
-/// The error handler of files that are opened from now on; `None`: `MPI_ERRORS_RETURN`.
+/// Error handler of newly opened files; `None` is `MPI_ERRORS_RETURN`.
 static DEFAULT: RwLock<Option<Arc<Errhandler>>> = RwLock::new(None);
 
-/// The error handler of `MPI_FILE_NULL`, which new files get.
+/// Returns the error handler of `MPI_FILE_NULL`, which new files inherit.
 pub fn default_errhandler() -> Arc<Errhandler> {
     DEFAULT.read().clone().unwrap_or_else(Errhandler::returning)
 }
 
-/// Sets it.
+/// Sets the error handler of `MPI_FILE_NULL`.
 ///
 /// # Errors
 /// `MPI_ERR_ERRHANDLER`.
@@ -92,7 +92,7 @@ fn path_of(name: &CStr) -> Result<&Path> {
     Ok(Path::new(OsStr::from_bytes(name.to_bytes())))
 }
 
-/// `MPI_File_delete`.
+/// Performs `MPI_File_delete`.
 ///
 /// # Errors
 /// Those of the system.
@@ -101,7 +101,7 @@ pub fn delete(name: &CStr) -> Result<()> {
     rustix::fs::unlink(path).map_err(|error| error_of("deleting", path, error))
 }
 
-/// The number of the open descriptor that a path names, such as `/dev/stdout`.
+/// Returns the number of the open descriptor that a path names, such as `/dev/stdout`.
 fn descriptor_of(path: &Path) -> Option<i32> {
     match path.to_str()? {
         "/dev/stdin" => Some(0),
@@ -113,10 +113,10 @@ fn descriptor_of(path: &Path) -> Option<i32> {
 
 fn open_here(path: &Path, amode: Amode, is_first: bool, hints: &Values) -> Result<SystemFile> {
     let mode = Mode::from_raw_mode(hints.permissions);
-    // Opened anew, a file would be written from its beginning on, over what the program has written to the descriptor.
+    // A file opened anew would be written from its beginning, over what the program has written to the descriptor.
     let descriptor = descriptor_of(path).filter(|_| amode.is_sequential());
     let open = || match descriptor {
-        // SAFETY: the descriptor is borrowed for this call only, which fails if it is not open.
+        // SAFETY: the descriptor is borrowed only for this call, which fails if it is not open.
         Some(number) => rustix::io::fcntl_dupfd_cloexec(unsafe { BorrowedFd::borrow_raw(number) }, 0),
         None => rustix::fs::open(path, amode.flags(is_first), mode),
     };
@@ -145,7 +145,7 @@ fn open_here(path: &Path, amode: Amode, is_first: bool, hints: &Values) -> Resul
 }
 
 impl File {
-    /// `MPI_File_open`, by all members of a communicator.
+    /// Performs `MPI_File_open`, on all members of a communicator.
     ///
     /// # Errors
     /// `MPI_ERR_AMODE`, `MPI_ERR_NOT_SAME`, `MPI_ERR_COMM`, and those of the system; at all members.
@@ -157,7 +157,7 @@ impl File {
         comm.set_name(&[b"file ", name.to_bytes()].concat());
         let opened = File::open_on(&comm, name, amode, info);
         if opened.is_err() {
-            // Nothing else uses it.
+            // The communicator has no other user.
             let _ = comm.free();
         }
         opened
@@ -218,7 +218,8 @@ impl File {
         }))
     }
 
-    /// `MPI_File_close`, by all processes. It stays open if one of them has accesses under way ([`File::is_closed`]).
+    /// Performs `MPI_File_close`, collectively. The file stays open if a process has pending accesses
+    /// ([`File::is_closed`]).
     ///
     /// # Errors
     /// `MPI_ERR_REQUEST`, and those of the system.
@@ -233,7 +234,7 @@ impl File {
         let freed = freed.and(self.shared.free());
         let deleted = if self.amode.has(MPI_MODE_DELETE_ON_CLOSE) {
             let path = self.core.system.path();
-            // All have ended their accesses.
+            // All processes have ended their accesses.
             let deleted = match self.comm.rank() {
                 0 => rustix::fs::unlink(path).map_err(|error| error_of("deleting", path, error)),
                 _ => Ok(()),
@@ -264,27 +265,27 @@ impl File {
         }
     }
 
-    /// Whether it was closed.
+    /// Returns whether the file was closed.
     pub fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// The name under which it was opened.
+    /// Returns the name under which the file was opened.
     pub fn path(&self) -> PathBuf {
         self.core.system.path().to_path_buf()
     }
 
-    /// The processes that have opened it.
+    /// Returns the group of processes that have opened the file.
     pub fn group(&self) -> &Arc<Group> {
         self.comm.group()
     }
 
-    /// The access mode.
+    /// Returns the access mode.
     pub fn amode(&self) -> c_int {
         self.amode.bits()
     }
 
-    /// `MPI_File_get_size`.
+    /// Performs `MPI_File_get_size`.
     ///
     /// # Errors
     /// The system's.
@@ -292,7 +293,7 @@ impl File {
         self.core.system.size().map(|size| size as i64)
     }
 
-    /// `MPI_File_set_size`, by all processes.
+    /// Performs `MPI_File_set_size`, collectively.
     ///
     /// # Errors
     /// `MPI_ERR_READ_ONLY`, `MPI_ERR_ARG`, `MPI_ERR_NOT_SAME`, and those of the system.
@@ -302,7 +303,7 @@ impl File {
         })
     }
 
-    /// `MPI_File_preallocate`, by all processes.
+    /// Performs `MPI_File_preallocate`, collectively.
     ///
     /// # Errors
     /// As for [`File::set_size`].
@@ -326,25 +327,25 @@ impl File {
         agree::on_outcome(&self.comm, changed)
     }
 
-    /// `MPI_File_sync`, by all processes: what any of them has written is on the disk.
+    /// Performs `MPI_File_sync`, collectively: all earlier writes of the processes are on the disk.
     ///
     /// # Errors
-    /// The system's, and `MPI_ERR_REQUEST` if accesses are under way.
+    /// The system's, and `MPI_ERR_REQUEST` if accesses are pending.
     pub fn sync(&self) -> Result<()> {
         let system = &self.core.system;
         let synced = self.check_nothing_under_way().and_then(|()| match rustix::fs::fsync(system.fd()) {
             Err(Errno::INVAL) if system.is_stream() => Ok(()),
-            synced => synced.map_err(|error| system.error("bringing to the disk what was written to", error)),
+            synced => synced.map_err(|error| system.error("flushing", error)),
         });
         agree::on_outcome(&self.comm, synced)
     }
 
-    /// `MPI_File_set_atomicity`, by all processes.
+    /// Performs `MPI_File_set_atomicity`, collectively.
     ///
     /// # Errors
     /// `MPI_ERR_NOT_SAME`, and those of a file system without locks.
     pub fn set_atomicity(&self, is_atomic: bool) -> Result<()> {
-        // Whether there are locks is found out now, not at the first access.
+        // A lock now shows whether the file system supports locks, before the first access.
         let lock = if self.amode.can_read() { RangeLock::Shared } else { RangeLock::Exclusive };
         let tried = if is_atomic { self.core.system.lock(lock, 0, 1).map(drop) } else { Ok(()) };
         agree::on_same(&self.comm, tried, u64::from(is_atomic), "flag")?;
@@ -352,23 +353,23 @@ impl File {
         Ok(())
     }
 
-    /// `MPI_File_get_atomicity`.
+    /// Performs `MPI_File_get_atomicity`.
     pub fn atomicity(&self) -> bool {
         self.core.is_atomic.load(Ordering::Relaxed)
     }
 
-    /// What is seen of it.
+    /// Returns the view.
     pub(crate) fn view(&self) -> Arc<View> {
         self.view.read().clone()
     }
 
-    /// `MPI_File_get_view`: displacement, etype, filetype, name of the data representation.
+    /// Performs `MPI_File_get_view`. Returns displacement, etype, filetype and name of the data representation.
     pub fn view_parts(&self) -> (i64, Arc<Datatype>, Arc<Datatype>, String) {
         let view = self.view();
         (view.disp as i64, view.etype.clone(), view.filetype.clone(), view.datarep.name().to_owned())
     }
 
-    /// `MPI_File_get_type_extent`.
+    /// Performs `MPI_File_get_type_extent`.
     ///
     /// # Errors
     /// Those of the functions of a data representation.
@@ -376,7 +377,7 @@ impl File {
         Ok(self.view().datarep.in_file(datatype)?.extent())
     }
 
-    /// `MPI_File_set_view`, by all processes.
+    /// Performs `MPI_File_set_view`, collectively.
     ///
     /// # Errors
     /// `MPI_ERR_ARG`, `MPI_ERR_TYPE`, `MPI_ERR_UNSUPPORTED_DATAREP`, `MPI_ERR_NOT_SAME`.
@@ -407,7 +408,7 @@ impl File {
         self.core.may_sieve.store(all.iter().any(|words| words[2] != 0), Ordering::Relaxed);
         *self.view.write() = Arc::new(view);
         *self.position.lock() = 0;
-        // All have come here, so nobody uses the pointer; nobody goes on before it is 0.
+        // All processes are here, so none uses the pointer; none continues before it is 0.
         let set = if self.comm.rank() == 0 { self.shared.set(0) } else { Ok(()) };
         agree::on_outcome(&self.comm, set)
     }
@@ -430,7 +431,7 @@ impl File {
         Ok(view)
     }
 
-    /// `MPI_File_set_info`, by all processes.
+    /// Performs `MPI_File_set_info`, collectively.
     ///
     /// # Errors
     /// Errors of the machine.
@@ -443,20 +444,20 @@ impl File {
         Ok(())
     }
 
-    /// `MPI_File_get_info`.
+    /// Performs `MPI_File_get_info`.
     ///
     /// # Errors
-    /// None that can happen here.
+    /// None.
     pub fn info(&self) -> Result<Arc<Info>> {
         self.core.hints.read().to_info()
     }
 
-    /// The error handler in force.
+    /// Returns the current error handler.
     pub fn errhandler(&self) -> Arc<Errhandler> {
         self.errhandler.read().clone()
     }
 
-    /// Sets another error handler.
+    /// Sets the error handler.
     ///
     /// # Errors
     /// `MPI_ERR_ERRHANDLER`.
@@ -466,7 +467,7 @@ impl File {
         Ok(())
     }
 
-    /// Fails if nothing may be written.
+    /// Fails if the file is not open for writing.
     pub(crate) fn check_writes(&self) -> Result<()> {
         if self.amode.can_write() {
             return Ok(());
@@ -478,7 +479,7 @@ impl File {
         )
     }
 
-    /// Fails if nothing may be read.
+    /// Fails if the file is not open for reading.
     pub(crate) fn check_reads(&self) -> Result<()> {
         if self.amode.can_read() {
             return Ok(());
@@ -505,7 +506,7 @@ impl File {
     }
 }
 
-/// Writes zeros behind the end of a file until it has so many bytes, where the system cannot reserve space.
+/// Extends a file to `size` bytes by writing zeros, where the system cannot reserve space.
 fn fill(file: &SystemFile, size: u64) -> Result<()> {
     let zeros = room(1 << 20)?;
     let mut at = file.size()?;

@@ -1,11 +1,11 @@
-//! Hints of files (MPI-5 section 14.2.8): what a program says about its use of one, and what follows from it.
+//! Hints of files (MPI-5 section 14.2.8): promises of the program about their use, and the consequences.
 
 use std::sync::Arc;
 
 use limosa_mpi::error::Result;
 use limosa_mpi::info::Info;
 
-/// Key, value where the program says nothing, and what makes sense.
+/// Keys, default values, and domains of valid values.
 const KEYS: &[(&str, &str, Sense)] = &[
     ("access_style", "", Sense::Text),
     ("cb_block_size", "1048576", Sense::Number),
@@ -29,7 +29,7 @@ const KEYS: &[(&str, &str, Sense)] = &[
     ("striping_unit", "", Sense::Number),
 ];
 
-/// Which values of a hint make sense.
+/// Domain of valid values of a hint.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sense {
     Text,
@@ -51,7 +51,7 @@ impl Sense {
     }
 }
 
-/// How collective accesses use other processes.
+/// Use of other processes in collective accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Buffering {
     /// Where it is faster.
@@ -60,23 +60,23 @@ pub(crate) enum Buffering {
     Never,
 }
 
-/// The hints in use, and what they mean.
+/// The hints in use, parsed.
 #[derive(Clone)]
 pub(crate) struct Values {
     texts: Vec<String>,
     pub sieves_reads: bool,
     pub sieves_writes: bool,
-    /// Most bytes that data sieving reads at once.
+    /// Maximum bytes that data sieving reads at once.
     pub read_buffer: u64,
-    /// Most bytes that data sieving reads and writes back at once.
+    /// Maximum bytes that data sieving reads and writes back at once.
     pub write_buffer: u64,
     pub collective_reads: Buffering,
     pub collective_writes: Buffering,
     /// Bytes of an aggregator's buffer.
     pub collective_buffer: u64,
-    /// Parts of the file that aggregators work on begin at multiples of this; 0: of the file system's.
+    /// Alignment in bytes of the parts of the file that aggregators process; 0 for that of the file system.
     pub stripe: u64,
-    /// Aggregators; 0: as many as are good.
+    /// Number of aggregators; 0 for an automatic choice.
     pub aggregators: u64,
     /// Permissions of a file that is created.
     pub permissions: u32,
@@ -102,7 +102,7 @@ impl Values {
         values
     }
 
-    /// Takes over the hints that `info` gives a value that makes sense. Others are ignored, as the standard allows.
+    /// Sets the hints for which `info` has a valid value. Others are ignored, as the standard allows.
     pub fn update(&mut self, info: Option<&Info>) {
         for ((key, _, sense), text) in KEYS.iter().zip(&mut self.texts) {
             let given =
@@ -139,14 +139,14 @@ impl Values {
         self.permissions = u32::from_str_radix(self.text("file_perm"), 8).unwrap_or(0o666);
     }
 
-    /// What all processes must know alike: the first one's values are used. In words.
+    /// Returns the hints that must be equal at all processes, as words. The first process's values are used.
     pub fn common(&self) -> [u64; 3] {
         let buffering = |buffering: Buffering| buffering as u64;
         let ways = buffering(self.collective_reads) << 2 | buffering(self.collective_writes);
         [ways | self.aggregators.min(u64::from(u32::MAX)) << 4, self.collective_buffer, self.stripe]
     }
 
-    /// Takes over what the first process has told.
+    /// Sets the hints that the first process has sent.
     pub fn set_common(&mut self, words: [u64; 3]) {
         let buffering = |word: u64| match word & 3 {
             0 => Buffering::Automatic,
@@ -163,10 +163,10 @@ impl Values {
         }
     }
 
-    /// All hints that have a value.
+    /// Returns all hints that have a value.
     ///
     /// # Errors
-    /// None that can happen here.
+    /// None.
     pub fn to_info(&self) -> Result<Arc<Info>> {
         let info = Info::new();
         for ((key, ..), text) in KEYS.iter().zip(&self.texts).filter(|(_, text)| !text.is_empty() && *text != "0") {

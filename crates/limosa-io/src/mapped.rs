@@ -1,12 +1,12 @@
-//! Collective accesses straight in the pages that the system keeps of the file: each process maps the range that all
-//! access together, and copies its own pieces. No data is moved twice, and none between processes.
+//! Collective accesses in the page cache of the file: each process maps the range of the whole access, and copies its
+//! own pieces. No data are moved twice, and none between processes.
 //!
-//! That is for processes of one host, which see the same pages. One of them first has the file system reserve room for
-//! all that is written: a store into a page has no other way to say that there is none. Whoever cannot map the file
-//! says so before anything is copied.
+//! This path is for processes of one host, which see the same pages. First, one of them reserves space in the file
+//! system for all written bytes: a store to a page cannot report a lack of space. A process that cannot map the file
+//! announces that before anything is copied.
 //!
-//! A mapping is kept for the next access, if it is not large: the first access to each of its pages takes much longer
-//! than the copy.
+//! A mapping is kept for the next access, unless it is large: the first access to each page takes much longer than the
+//! copy.
 
 use limosa_base::copy::{copy, fetch_ahead};
 use limosa_base::mapped_file::MappedFile;
@@ -20,10 +20,10 @@ use crate::agree;
 use crate::plan::Cut;
 use crate::view::View;
 
-/// Longest mapping that is kept.
-const MOST_KEPT: u64 = 256 << 20;
+/// Length in bytes of the longest mapping that is kept.
+const MAX_KEPT: u64 = 256 << 20;
 
-/// The mapping of the last access, if it is kept. It is the same at all processes.
+/// Mapping of the last access, if it is kept. It is the same at all processes.
 #[derive(Default)]
 pub(crate) struct Kept(Option<Mapped>);
 
@@ -35,8 +35,8 @@ struct Mapped {
 }
 
 impl Kept {
-    /// Moves the stream of `region` to or from the stream of `view` from `from` on, with the other processes; false if
-    /// some process cannot do it in this way: then nothing has happened.
+    /// Moves the stream of `region` to or from the stream of `view` from `from` on, collectively. Returns false,
+    /// without effect, if some process cannot map the file.
     ///
     /// # Errors
     /// Those of the system, at all processes, and the death of one.
@@ -58,25 +58,25 @@ impl Kept {
         let (_, all) = agree::on(comm, has_room, [u64::from(can)])?;
         let Some(mapped) = mapped.filter(|_| all.iter().all(|[can]| *can == 1)) else { return Ok(false) };
         agree::on_outcome(comm, copy_pieces(core, &mapped, (view, is_write), data))?;
-        self.0 = Some(mapped).filter(|mapped| mapped.end - mapped.first <= MOST_KEPT);
+        self.0 = Some(mapped).filter(|mapped| mapped.end - mapped.first <= MAX_KEPT);
         Ok(true)
     }
 
-    /// The range that is mapped, the same at all processes; empty if there is none.
+    /// Returns the mapped range, which is the same at all processes; empty if there is none.
     pub fn range(&self) -> (u64, u64) {
         self.0.as_ref().map_or((0, 0), |mapped| (mapped.first, mapped.end))
     }
 
-    /// Lets go of it.
+    /// Unmaps the range.
     pub fn clear(&mut self) {
         self.0 = None;
     }
 }
 
 impl Mapped {
-    /// `None` if that is impossible.
+    /// Maps the range; `None` if that is impossible.
     fn new(core: &Core, first: u64, end: u64, writes: bool) -> Option<Mapped> {
-        // What can be written is mapped for both, so that reading it after writing needs no other mapping.
+        // A writable range is mapped readable too, so that a read after a write needs no other mapping.
         let map = |is_writable| {
             let memory = MappedFile::new(core.system.fd(), first, (end - first) as usize, is_writable).ok()?;
             Some(Mapped { first, end, is_writable, memory })
@@ -99,8 +99,8 @@ fn copy_pieces(
     let (memory, mut done) = (region.as_contiguous(), 0);
     let copied = mapped.memory.access(|base| {
         let mut move_piece = |at: *mut u8, len: usize| {
-            // SAFETY: all pieces lie in the range that the processes have agreed on, which is mapped. Other processes copy
-            // other bytes, or the program has a race. Whoever built the region promised its memory.
+            // SAFETY: all pieces lie in the agreed range, which is mapped. Other processes copy other bytes, or the
+            // program has a race. The creator of the region guarantees its memory.
             unsafe {
                 match (memory, is_write) {
                     (Some(memory), true) => copy(memory.add(done), at, len),
@@ -127,7 +127,7 @@ fn copy_pieces(
             move_piece(at, len);
         }
     });
-    // What is read behind the end of a file that has become shorter is zero.
+    // Bytes read beyond the end of a file that has become shorter are zero.
     if copied.is_ok() || !is_write && core.system.size()? <= last {
         return Ok(());
     }

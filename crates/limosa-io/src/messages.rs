@@ -5,9 +5,10 @@
 //! by        |  aggr 0 |  aggr 1 |  aggr 0 |  aggr 1 |
 //! ```
 //!
-//! In each round every aggregator takes one strip. To write, it gets the strip's data from all processes, straight to
-//! their places in its buffer, and writes the buffer; to read, it reads the strip and sends each process what it wants.
-//! Which pieces each process has in each strip, the aggregators learn in one exchange before the first round.
+//! In each round every aggregator processes one strip. For a write, it receives the strip's data from all processes,
+//! directly into their places in its buffer, and writes the buffer. For a read, it reads the strip and sends each
+//! process its pieces. One exchange before the first round tells the aggregators which pieces each process has in each
+//! strip.
 
 use limosa_coll::alltoall_bytes;
 use limosa_coll::regions::{Round, exchange_regions};
@@ -21,7 +22,7 @@ use crate::plan::Cut;
 use crate::shares::{Share, segments, shares};
 use crate::view::View;
 
-/// The strips, and the ranks of the aggregators, to which they are dealt out.
+/// The strips, and the ranks of the aggregators to which they are assigned round-robin.
 struct Deal<'a> {
     cut: &'a Cut,
     aggregators: &'a [usize],
@@ -32,19 +33,19 @@ impl Deal<'_> {
         self.cut.strips.div_ceil(self.aggregators.len() as u64)
     }
 
-    /// Rank of the aggregator that has a strip.
+    /// Returns the rank of the aggregator of a strip.
     fn aggregator(&self, strip: u64) -> usize {
         self.aggregators[(strip % self.aggregators.len() as u64) as usize]
     }
 }
 
 impl File {
-    /// Moves the stream of `region` to or from the stream of `view` from `from` on, with the other processes. Returns how
-    /// this process's system calls ended, which the others do not know yet.
+    /// Moves the stream of `region` to or from the stream of `view` from `from` on, collectively. Returns the outcome
+    /// of this process's system calls, which the others do not know yet.
     ///
     /// # Errors
-    /// Those of messages: then this process must not begin another collective operation, which the others could take for
-    /// a wrong one while they learn of the same death.
+    /// Those of messages. This process must then not begin another collective operation: members that have yet to learn
+    /// of the same death could mistake it for a mismatched one.
     pub(crate) fn transfer_by_messages(
         &self,
         view: &View,
@@ -77,14 +78,14 @@ impl File {
         outcome
     }
 
-    /// A buffer of at least so many bytes: the one of the last time, if it is long enough.
+    /// Returns a buffer of at least so many bytes: that of the last access, if it is long enough.
     fn take_strip_buffer(&self, bytes: u64) -> Result<Vec<u8>> {
         let kept = std::mem::take(&mut *self.strip_buffer.lock());
         if kept.len() as u64 >= bytes { Ok(kept) } else { room(bytes as i64) }
     }
 }
 
-/// The rounds of one process.
+/// State of one process's rounds.
 struct Rounds<'a> {
     file: &'a File,
     deal: &'a Deal<'a>,
@@ -92,7 +93,7 @@ struct Rounds<'a> {
     region: &'a Region,
     mine: std::iter::Peekable<std::slice::Iter<'a, Share>>,
     theirs: Vec<std::iter::Peekable<std::slice::Iter<'a, Share>>>,
-    /// This process's place among the aggregators, if it is one.
+    /// Index of this process among the aggregators, if it is one.
     place: Option<usize>,
     /// Bytes of this process's data that earlier rounds have moved.
     done: usize,
@@ -100,7 +101,7 @@ struct Rounds<'a> {
 }
 
 impl Rounds<'_> {
-    /// The outer error is one of messages, the inner one of the system.
+    /// Performs one round. The outer error is one of messages, the inner one of the system.
     fn round(&mut self, round: u64) -> Result<Result<()>> {
         let count = self.deal.aggregators.len() as u64;
         let strip = self.place.map(|place| round * count + place as u64).filter(|strip| *strip < self.deal.cut.strips);
@@ -115,7 +116,7 @@ impl Rounds<'_> {
             let part = &mut self.buffer[start as usize..end as usize];
             outcome = self.file.core.system.read(part, self.deal.cut.start_of(strip) + start).map(|_| ());
         }
-        // Also if that has failed: the others wait for it.
+        // Even after a failure: the other processes wait for the exchange.
         self.exchange((round + 1) * count, &theirs)?;
         Ok(match (self.is_write, strip) {
             (true, Some(strip)) if outcome.is_ok() => {
@@ -125,8 +126,8 @@ impl Rounds<'_> {
         })
     }
 
-    /// Moves the data between the processes' memory and the buffers of the aggregators. `end`: the first strip that is
-    /// not of this round.
+    /// Moves the data between the processes' memory and the buffers of the aggregators. `end`: first strip of the next
+    /// round.
     fn exchange(&mut self, end: u64, theirs: &[Option<&Share>]) -> Result<()> {
         let me = self.file.comm.rank() as usize;
         let mut round = Round::default();

@@ -1,7 +1,7 @@
-//! File pointers (MPI-5 section 14.4): one of each process, and one that all share. Both count etypes of the view.
+//! File pointers (MPI-5 section 14.4): one per process, and one shared by all. Both count etypes of the view.
 //!
-//! The shared pointer is a number in a window at the first process. Every process moves it by one atomic operation,
-//! which needs nothing of that process's program.
+//! The shared pointer is a number in a window at the first process. Every process advances it by one atomic operation,
+//! without the participation of the first process's program.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use limosa_mpi::error::Result;
 use limosa_mpi::fail;
 use limosa_mpi::op::Op;
 use limosa_p2p::memory::Region;
-use limosa_rma::{At, Flavor, Origin, Part, Window};
+use limosa_rma::{At, Flavor, Origin, Window, WindowPart};
 
 use crate::agree;
 use crate::file::File;
 
 /// The shared file pointer.
 pub(crate) enum SharedPointer {
-    /// The file has one process.
+    /// The pointer of a file with one process.
     Own(AtomicI64),
-    /// It is in this window, for which every process holds a lock that everybody else may hold too.
+    /// A number in this window, on which every process holds a shared lock.
     InWindow(Arc<Window>),
 }
 
 impl SharedPointer {
-    /// One that is 0, made by all processes.
+    /// Creates a pointer with value 0, collectively.
     ///
     /// # Errors
     /// Those of windows.
@@ -37,13 +37,13 @@ impl SharedPointer {
             return Ok(SharedPointer::Own(AtomicI64::new(0)));
         }
         let size = if comm.rank() == 0 { 8 } else { 0 };
-        let part = Part { flavor: Flavor::Allocate, base: std::ptr::null_mut(), size, unit: 1 };
+        let part = WindowPart { flavor: Flavor::Allocate, base: std::ptr::null_mut(), size, unit: 1 };
         let window = Window::make(comm, part, None)?;
         window.lock_all(MPI_MODE_NOCHECK)?;
         Ok(SharedPointer::InWindow(window))
     }
 
-    /// Frees it, when all processes do.
+    /// Frees the pointer, collectively.
     ///
     /// # Errors
     /// Those of windows.
@@ -57,7 +57,7 @@ impl SharedPointer {
         }
     }
 
-    /// Applies `op` to it; returns what it was before.
+    /// Applies `op` to the pointer. Returns the old value.
     fn apply(&self, op: c_int, mut operand: i64) -> Result<i64> {
         match self {
             SharedPointer::Own(pointer) => Ok(match op {
@@ -69,7 +69,7 @@ impl SharedPointer {
                 let (datatype, mut before) = (Datatype::named(MPI_INT64_T), 0i64);
                 let op = Op::builtin(op).expect("a predefined operation");
                 let at = At { rank: 0, disp: 0, count: 1, datatype: &datatype };
-                // SAFETY: two numbers of this function, until the flush below has ended.
+                // SAFETY: two local numbers, which live until the flush below has ended.
                 let [operand, result] = [&raw mut operand, &raw mut before]
                     .map(|place| unsafe { Region::contiguous(place.cast(), size_of::<i64>()) });
                 window.fetch_and_op(Some(&Origin { region: operand, datatype: &datatype }), &result, &at, &op)?;
@@ -79,7 +79,7 @@ impl SharedPointer {
         }
     }
 
-    /// Moves it on; returns where it was.
+    /// Advances the pointer. Returns the old value.
     ///
     /// # Errors
     /// Those of windows.
@@ -87,7 +87,7 @@ impl SharedPointer {
         self.apply(MPI_SUM, by)
     }
 
-    /// Where it is.
+    /// Returns the value.
     ///
     /// # Errors
     /// Those of windows.
@@ -95,7 +95,7 @@ impl SharedPointer {
         self.apply(MPI_NO_OP, 0)
     }
 
-    /// Sets it.
+    /// Sets the value.
     ///
     /// # Errors
     /// Those of windows.
@@ -105,7 +105,7 @@ impl SharedPointer {
 }
 
 impl File {
-    /// Where a seek leads.
+    /// Returns the target of a seek.
     fn target(&self, offset: i64, whence: c_int, current: impl FnOnce() -> Result<i64>) -> Result<i64> {
         let base = match whence {
             MPI_SEEK_SET => 0,
@@ -119,7 +119,7 @@ impl File {
         }
     }
 
-    /// `MPI_File_seek`.
+    /// Performs `MPI_File_seek`.
     ///
     /// # Errors
     /// `MPI_ERR_ARG`, `MPI_ERR_UNSUPPORTED_OPERATION`.
@@ -130,7 +130,7 @@ impl File {
         Ok(())
     }
 
-    /// `MPI_File_get_position`.
+    /// Performs `MPI_File_get_position`.
     ///
     /// # Errors
     /// `MPI_ERR_UNSUPPORTED_OPERATION`.
@@ -139,7 +139,7 @@ impl File {
         Ok(*self.position.lock())
     }
 
-    /// `MPI_File_seek_shared`, by all processes.
+    /// Performs `MPI_File_seek_shared`, collectively.
     ///
     /// # Errors
     /// `MPI_ERR_ARG`, `MPI_ERR_NOT_SAME`, `MPI_ERR_UNSUPPORTED_OPERATION`.
@@ -155,7 +155,7 @@ impl File {
         agree::on_outcome(&self.comm, sought)
     }
 
-    /// `MPI_File_get_position_shared`.
+    /// Performs `MPI_File_get_position_shared`.
     ///
     /// # Errors
     /// `MPI_ERR_UNSUPPORTED_OPERATION`.
@@ -164,7 +164,7 @@ impl File {
         self.shared.get()
     }
 
-    /// `MPI_File_get_byte_offset`.
+    /// Performs `MPI_File_get_byte_offset`.
     ///
     /// # Errors
     /// `MPI_ERR_ARG`, `MPI_ERR_UNSUPPORTED_OPERATION`.

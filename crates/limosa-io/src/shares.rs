@@ -1,5 +1,5 @@
-//! What each process of a collective access has in the strips of the file, as *runs* of equally long pieces at equal
-//! distances: an array of many dimensions takes a few numbers.
+//! Shares: the pieces of each process in the strips of a collective access, as *runs* of equally long pieces at equal
+//! distances. A multi-dimensional array takes only a few numbers.
 
 use limosa_mpi::consts::MPI_BYTE;
 use limosa_mpi::datatype::Datatype;
@@ -10,7 +10,7 @@ use limosa_p2p::memory::Region;
 use crate::plan::Cut;
 use crate::view::View;
 
-/// More runs than this are described piece by piece.
+/// Number of runs beyond which pieces are described one by one.
 const MANY_RUNS: usize = 32;
 
 /// Equally long pieces at equal distances. The first one begins at an offset in its strip.
@@ -27,7 +27,7 @@ impl Run {
         self.len * self.count
     }
 
-    /// Appends a piece if it continues the run.
+    /// Appends a piece if it continues the run. Returns whether it does.
     fn takes(&mut self, at: u64, len: u64) -> bool {
         if len != self.len || at < self.start + self.len {
             return false;
@@ -41,7 +41,7 @@ impl Run {
         true
     }
 
-    /// Whether it can be one of a strip: what other processes say is checked.
+    /// Returns whether the run lies within a strip: runs of other processes are untrusted.
     pub fn fits(&self, strip: u64) -> bool {
         let end = self.count.checked_sub(1).and_then(|more| more.checked_mul(self.stride));
         let end = end.and_then(|last| last.checked_add(self.start)?.checked_add(self.len));
@@ -54,7 +54,7 @@ impl Run {
     }
 }
 
-/// What a process has in one strip.
+/// Pieces of a process in one strip.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Share {
     pub strip: u64,
@@ -70,14 +70,14 @@ impl Share {
         }
     }
 
-    /// As a message.
+    /// Encodes the share into a message.
     pub fn encode(&self, to: &mut Vec<u8>) {
         let runs = self.runs.iter().flat_map(|run| [run.start, run.len, run.stride, run.count]);
         let words = [self.strip, self.runs.len() as u64].into_iter().chain(runs);
         to.extend(words.flat_map(u64::to_ne_bytes));
     }
 
-    /// The shares of a message, checked: another process has written it.
+    /// Decodes and checks the shares of a message, which another process has written.
     pub fn decode(message: &[u8], cut: &Cut) -> Result<Vec<Share>> {
         let mut words = message.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("eight bytes")));
         let mut shares = Vec::new();
@@ -97,7 +97,7 @@ impl Share {
         Ok(shares)
     }
 
-    /// Its memory in the buffer of the strip.
+    /// Returns the share's memory in the buffer of the strip.
     pub fn region(&self, buffer: *mut u8) -> Result<Region> {
         let byte = Datatype::named(MPI_BYTE);
         if let [run] = self.runs[..]
@@ -122,7 +122,7 @@ impl Share {
     }
 }
 
-/// What a view has in each strip that has anything, in order.
+/// Returns the non-empty shares of a view, by strip.
 pub(crate) fn shares(view: &View, from: u64, bytes: u64, cut: &Cut) -> Vec<Share> {
     let mut shares: Vec<Share> = Vec::new();
     view.pieces(from, bytes, &mut |mut at, mut len| {
@@ -141,10 +141,10 @@ pub(crate) fn shares(view: &View, from: u64, bytes: u64, cut: &Cut) -> Vec<Share
     shares
 }
 
-/// The bytes of a strip that are accessed, joined where they touch: start and end of each segment.
+/// Returns the accessed segments of a strip, start and end, merged where they touch.
 pub(crate) fn segments<'a>(shares: impl Iterator<Item = &'a Share>) -> Vec<(u64, u64)> {
     let mut pieces: Vec<(u64, u64)> = shares.flat_map(|share| share.runs.iter().flat_map(Run::pieces)).collect();
-    // Stable, since that is fast for sequences that are in order already.
+    // A stable sort is fast for sequences that are almost in order.
     pieces.sort_by_key(|piece| piece.0);
     let mut segments: Vec<(u64, u64)> = Vec::new();
     for (at, len) in pieces {
@@ -160,10 +160,10 @@ pub(crate) fn segments<'a>(shares: impl Iterator<Item = &'a Share>) -> Vec<(u64,
 mod tests {
     use super::*;
     use crate::datarep::Datarep;
-    use crate::plan::Wish;
+    use crate::plan::AccessSummary;
     use proptest::prelude::*;
 
-    /// What one process accesses: displacement, blocks, first byte of the stream and length.
+    /// Access of one process: displacement, blocks, first byte of the stream and length.
     type Access = (u64, Vec<(i64, i64)>, u64, u64);
 
     fn access() -> impl Strategy<Value = Access> {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     proptest! {
-        /// The rounds of all processes, without messages: every byte comes to its place in the file.
+        /// Runs the rounds of all processes without messages, and checks that every byte reaches its place in the file.
         #[test]
         fn shares_lead_every_byte_to_its_place(all in prop::collection::vec(access(), 1..5)) {
             let byte = Datatype::named(MPI_BYTE);
@@ -191,11 +191,11 @@ mod tests {
                 filetype.commit();
                 View::new(*disp, &byte, &filetype, Datarep::native()).unwrap()
             }).collect();
-            let wishes = views.iter().zip(&all).map(|(view, (.., from, len))| Wish::new(view, *from, *len, 0));
-            let busy: Vec<Wish> = wishes.filter(|wish| wish.bytes > 0).collect();
-            let Some(first) = busy.iter().map(|wish| wish.first).min() else { return Ok(()) };
-            let end = busy.iter().map(|wish| wish.end).max().unwrap();
-            // Strips as short as these are many.
+            let accesses = views.iter().zip(&all).map(|(view, (.., from, len))| AccessSummary::new(view, *from, *len, 0));
+            let busy: Vec<AccessSummary> = accesses.filter(|access| access.bytes > 0).collect();
+            let Some(first) = busy.iter().map(|access| access.first).min() else { return Ok(()) };
+            let end = busy.iter().map(|access| access.end).max().unwrap();
+            // With such short strips there are many.
             let cut = Cut { first, end, start: first, strip: 512, strips: (end - first).div_ceil(512) };
             let (mut expected, mut found) = (vec![0u8; 200_000], vec![0u8; 200_000]);
             for (rank, (view, (.., from, len))) in views.iter().zip(&all).enumerate() {

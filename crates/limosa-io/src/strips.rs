@@ -1,16 +1,16 @@
-//! Collective accesses in memory that all processes of a file share: strips of the file lie there, and each process
-//! copies its own pieces to or from them. No data is packed, and none goes by message.
+//! Collective accesses in shared memory of a file's processes: it holds strips of the file, and each process copies its
+//! own pieces to or from them. No data are packed or sent by messages.
 //!
 //! ```text
 //! write     copy to 0 | copy to 1, write 0 | copy to 2, write 1 | ... | write n       0, 1, ...: rounds of strips
 //! read      read 0    | read 1, copy of 0  | read 2, copy of 1  | ... | copy of n     |: all wait for each other
 //! ```
 //!
-//! The strips of two rounds have their slots at once, so that the processes copy those of one while those of the other
-//! move to or from the file. That is done by whoever comes first, strip by strip; so a process that is late, or shares
-//! its processor, delays nobody more than it must. A strip is short enough for a processor's cache.
+//! The strips of two rounds have their slots at the same time: the processes copy those of one round while those of the
+//! other move to or from the file. Each strip is moved by the first process that is free. A late process, or one that
+//! shares its processor, thus delays the others as little as possible. A strip fits a processor's cache.
 //!
-//! Which pieces of a strip were copied there, its slot lists as runs. A process whose runs have no room there any more
+//! Each slot lists the pieces of its strip that were copied there, as runs. A process whose runs do not fit the list
 //! writes its pieces of that strip itself.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use limosa_base::copy::copy;
 use limosa_mpi::comm::Comm;
 use limosa_mpi::error::Result;
 use limosa_p2p::memory::Region;
-use limosa_rma::{Flavor, Part, Window};
+use limosa_rma::{Flavor, Window, WindowPart};
 
 use crate::access::Core;
 use crate::agree;
@@ -28,33 +28,32 @@ use crate::plan::{Cut, SHARED_STRIP};
 use crate::shares::{Run, Share, segments, shares};
 use crate::view::View;
 
-/// Strips of a round.
+/// Strips per round.
 const ROUND: u64 = 16;
-/// Slots for strips: of two rounds.
+/// Slots for the strips of two rounds.
 const SLOTS: usize = 2 * ROUND as usize;
-/// Runs that a slot can list.
+/// Capacity of a slot's list of runs.
 const RUNS: usize = 4 << 10;
 const PAGE: usize = 4096;
 
-/// What the processes tell each other about one access. There are two, which take turns: the other one is cleared
-/// meanwhile.
+/// Shared state of one access. There are two, used alternately: the unused one is cleared.
 #[derive(Default)]
 #[repr(C, align(64))]
 struct Control {
-    /// The next strip to move to or from the file.
+    /// Next strip to move to or from the file.
     next: AtomicU64,
-    /// How many processes are doing that.
+    /// Number of processes that move strips.
     busy: AtomicU32,
-    /// Not 0: some process has an error.
+    /// Non-zero if some process has an error.
     failed: AtomicU32,
 }
 
-/// How many runs a slot lists.
+/// Number of runs in a slot's list.
 #[derive(Default)]
 #[repr(C, align(64))]
 struct Listed(AtomicU32);
 
-/// The beginning of the shared memory. The lists of runs follow, then the strips.
+/// Head of the shared memory. The lists of runs follow, then the strips.
 #[derive(Default)]
 #[repr(C)]
 struct Head {
@@ -80,7 +79,7 @@ const BYTES: usize = DATA + SLOTS * SHARED_STRIP as usize;
 pub(crate) struct Strips {
     window: Arc<Window>,
     base: *mut u8,
-    /// Accesses so far, as many at all processes.
+    /// Number of accesses so far, the same at all processes.
     accesses: u64,
 }
 
@@ -88,21 +87,21 @@ pub(crate) struct Strips {
 unsafe impl Send for Strips {}
 
 impl Strips {
-    /// Makes it, with all processes; `None` at all if they cannot share memory.
+    /// Creates the shared memory, collectively. Returns `None` at all processes if they cannot share memory.
     pub fn make(comm: &Arc<Comm>) -> Result<Option<Strips>> {
         let size = if comm.rank() == 0 { BYTES as i64 } else { 0 };
-        let part = Part { flavor: Flavor::Shared, base: std::ptr::null_mut(), size, unit: 1 };
+        let part = WindowPart { flavor: Flavor::Shared, base: std::ptr::null_mut(), size, unit: 1 };
         let Ok(window) = Window::make(comm, part, None) else { return Ok(None) };
         let (_, _, base) = window.query(0)?;
         if comm.rank() == 0 {
-            // SAFETY: the start of the window; the others wait below.
+            // SAFETY: the start of the window; the other processes wait below.
             unsafe { base.cast::<Head>().write(Head::default()) };
         }
         limosa_coll::barrier(comm)?;
         Ok(Some(Strips { window, base, accesses: 0 }))
     }
 
-    /// Frees it, when all processes do.
+    /// Frees the shared memory, collectively.
     ///
     /// # Errors
     /// Those of windows.
@@ -111,12 +110,12 @@ impl Strips {
     }
 
     fn head(&self) -> &Head {
-        // SAFETY: made by the first process; atomics only, which live as long as the window.
+        // SAFETY: initialised by the first process; atomics only, which live as long as the window.
         unsafe { &*self.base.cast::<Head>() }
     }
 
-    /// Moves the stream of `region` to or from the stream of `view` from `from` on, with the other processes, which have
-    /// all agreed on `cut` since the last access. At most `movers` of them use the file at once.
+    /// Moves the stream of `region` to or from the stream of `view` from `from` on, collectively, after all processes
+    /// have agreed on `cut`. At most `movers` of them use the file at a time.
     ///
     /// # Errors
     /// Those of the system, at all processes, and the death of one.
@@ -127,17 +126,17 @@ impl Strips {
         (from, region): (u64, &Region),
         (cut, movers): (&Cut, u64),
     ) -> Result<()> {
-        let turn = (self.accesses % 2) as usize;
+        let current = (self.accesses % 2) as usize;
         self.accesses += 1;
         if comm.rank() == 0 {
-            // The others have left the last access, and come to the next one after this.
-            let Control { next, busy, failed } = &self.head().controls[1 - turn];
+            // All other processes have left the last access, and reach the next one after this.
+            let Control { next, busy, failed } = &self.head().controls[1 - current];
             next.store(0, Ordering::Relaxed);
             busy.store(0, Ordering::Relaxed);
             failed.store(0, Ordering::Relaxed);
         }
         let mine = shares(view, from, region.len() as u64, cut);
-        let control = &self.head().controls[turn];
+        let control = &self.head().controls[current];
         let mut work =
             Access { strips: self, control, core, view, region, cut, movers, from, done: 0, outcome: Ok(()) };
         let mut mine = &mine[..];
@@ -167,7 +166,7 @@ impl Strips {
     }
 }
 
-/// The shares of strips before `end`, which are taken away.
+/// Takes the shares of strips before `end`.
 fn take_until<'a>(shares: &mut &'a [Share], end: u64) -> &'a [Share] {
     let (here, rest) = shares.split_at(shares.partition_point(|share| share.strip < end));
     *shares = rest;
@@ -183,7 +182,7 @@ struct Access<'a> {
     region: &'a Region,
     cut: &'a Cut,
     movers: u64,
-    /// Where the access begins in the view's stream.
+    /// Start of the access in the view's stream.
     from: u64,
     /// Bytes of this process's data that were copied.
     done: usize,
@@ -195,12 +194,12 @@ impl Access<'_> {
         (strip % SLOTS as u64) as usize
     }
 
-    /// Where a strip lies in memory.
+    /// Returns the address of a strip's slot.
     fn data(&self, strip: u64) -> *mut u8 {
         self.strips.base.wrapping_add(DATA + Self::slot(strip) * SHARED_STRIP as usize)
     }
 
-    /// The list of a strip's runs.
+    /// Returns the address of a strip's list of runs.
     fn list(&self, strip: u64) -> *mut Entry {
         self.strips.base.wrapping_add(LISTS).cast::<Entry>().wrapping_add(Self::slot(strip) * RUNS)
     }
@@ -216,7 +215,7 @@ impl Access<'_> {
         self.outcome = std::mem::replace(&mut self.outcome, Ok(())).and(outcome);
     }
 
-    /// Moves strips before `end` to or from the file as long as there are any, unless enough others are doing so.
+    /// Moves strips before `end` to or from the file while there are any, unless enough other processes do so.
     fn move_strips(&mut self, is_write: bool, end: u64) {
         let busy = &self.control.busy;
         if self.control.next.load(Ordering::Relaxed) >= end {
@@ -236,7 +235,7 @@ impl Access<'_> {
 
     fn write(&self, strip: u64) -> Result<()> {
         let listed = (self.listed(strip).swap(0, Ordering::Relaxed) as usize).min(RUNS);
-        // SAFETY: a list in the window. All have ended with it at the last barrier, except this process.
+        // SAFETY: a list in the window. At the last barrier all other processes have finished with it.
         let entries = unsafe { std::slice::from_raw_parts(self.list(strip), listed) };
         let mut all = Share { strip, ..Share::default() };
         all.runs.extend(entries.iter().map(|&Entry { start, len, stride, count }| Run {
@@ -256,7 +255,7 @@ impl Access<'_> {
     fn read(&self, strip: u64) -> Result<()> {
         let at = self.cut.start_of(strip);
         let (first, end) = (self.cut.first.max(at), self.cut.end.min(at + self.cut.strip));
-        // SAFETY: a slot in the window, which is this process's until the next barrier.
+        // SAFETY: a slot in the window, which belongs to this process until the next barrier.
         let part = unsafe {
             std::slice::from_raw_parts_mut(self.data(strip).add((first - at) as usize), (end - first) as usize)
         };
@@ -281,7 +280,7 @@ impl Access<'_> {
         }
     }
 
-    /// Whether there is room for the runs in the list of their strip.
+    /// Appends runs to the list of their strip. Returns whether they fit.
     fn list_runs(&self, share: &Share) -> bool {
         let count = share.runs.len();
         let room = |listed: u32| (count <= RUNS.saturating_sub(listed as usize)).then_some(listed + count as u32);
@@ -290,7 +289,7 @@ impl Access<'_> {
         };
         for (i, run) in share.runs.iter().enumerate() {
             let [start, len, stride, count] = [run.start, run.len, run.stride, run.count].map(|word| word as u32);
-            // SAFETY: in the list, at places that nobody else has taken.
+            // SAFETY: in the list, at positions that only this process has taken.
             unsafe { self.list(share.strip).add(at as usize + i).write(Entry { start, len, stride, count }) };
         }
         true
@@ -302,8 +301,8 @@ impl Access<'_> {
         for run in &share.runs {
             for (at, len) in run.pieces() {
                 let (at, len) = (data.wrapping_add(at as usize), len as usize);
-                // SAFETY: runs lie within their strip, which has its slot in the window. Other processes copy other bytes,
-                // or the program has a race. Whoever built the region promised its memory.
+                // SAFETY: runs lie within their strip, which has its slot in the window. Other processes copy other
+                // bytes, or the program has a race. The creator of the region guarantees its memory.
                 unsafe {
                     match (memory, is_write) {
                         (Some(memory), true) => copy(memory.add(done), at, len),

@@ -1,5 +1,4 @@
-//! The file of the operating system: its errors in the standard's terms, reads and writes that go on until all is done,
-//! and locks on ranges.
+//! The operating system's file: errors in the standard's terms, complete reads and writes, and range locks.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,13 +18,13 @@ pub(crate) struct SystemFile {
     fd: OwnedFd,
     path: PathBuf,
     can_lock_shared: bool,
-    /// It is read and written from where it stands: a pipe, a terminal, or an open descriptor such as `/dev/stdout`.
+    /// Whether it is accessed at its current position: a pipe, a terminal, or an open descriptor such as `/dev/stdout`.
     is_stream: bool,
     /// Held while a range is locked: threads of a process share the description and its locks.
     serial: Mutex<()>,
 }
 
-/// A range that is locked until this is dropped.
+/// A lock on a range, until dropped.
 pub(crate) struct Locked<'a> {
     file: &'a SystemFile,
     start: u64,
@@ -35,12 +34,12 @@ pub(crate) struct Locked<'a> {
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        // Nothing can be done if this fails; closing the file unlocks it too.
+        // A failure has no remedy; closing the file unlocks it too.
         let _ = file::lock_range(self.file.fd(), RangeLock::Unlocked, self.start, self.len);
     }
 }
 
-/// The class of an error of the operating system.
+/// Returns the class of an error of the operating system.
 fn class_of(error: &io::Error) -> ErrorClass {
     let Some(errno) = Errno::from_io_error(error) else { return MPI_ERR_IO };
     match errno {
@@ -48,7 +47,7 @@ fn class_of(error: &io::Error) -> ErrorClass {
         Errno::EXIST => MPI_ERR_FILE_EXISTS,
         Errno::ACCESS | Errno::PERM => MPI_ERR_ACCESS,
         Errno::ROFS => MPI_ERR_READ_ONLY,
-        // Of a limit to the length of files, or that of the file system.
+        // The limit is that of file lengths, or that of the file system.
         Errno::NOSPC | Errno::FBIG => MPI_ERR_NO_SPACE,
         Errno::DQUOT => MPI_ERR_QUOTA,
         Errno::NAMETOOLONG | Errno::NOTDIR | Errno::ISDIR | Errno::LOOP => MPI_ERR_BAD_FILE,
@@ -58,7 +57,7 @@ fn class_of(error: &io::Error) -> ErrorClass {
     }
 }
 
-/// An error of the operating system, about what was to be done with a file.
+/// Creates the error for a failed action on a file.
 pub(crate) fn error_of(what: &str, path: &Path, error: impl Into<io::Error>) -> Error {
     let error = error.into();
     let words = error.to_string();
@@ -75,7 +74,7 @@ impl SystemFile {
         self.is_stream
     }
 
-    /// Where the system reads or writes what lies at this offset.
+    /// Returns the system's offset for an offset of the access.
     fn place(&self, offset: u64) -> u64 {
         if self.is_stream { file::CURRENT } else { offset }
     }
@@ -92,7 +91,7 @@ impl SystemFile {
         error_of(what, &self.path, error)
     }
 
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     ///
     /// # Errors
     /// The system's.
@@ -101,7 +100,8 @@ impl SystemFile {
         Ok(u64::try_from(stat.st_size).unwrap_or(0))
     }
 
-    /// Has the file system provide room for a range, which then belongs to the file; false if it cannot do that ahead.
+    /// Reserves space in the file system for a range, which then belongs to the file. Returns false if that is not
+    /// supported.
     ///
     /// # Errors
     /// The system's.
@@ -130,8 +130,7 @@ impl SystemFile {
         Ok(Locked { file: self, start, len, _serial: serial })
     }
 
-    /// Keeps those who read a range and write it back from doing so while this process writes there, if the descriptor
-    /// allows such a lock.
+    /// Excludes data sieving in a range while this process writes there, if the descriptor allows such a lock.
     ///
     /// # Errors
     /// The system's.
@@ -139,7 +138,7 @@ impl SystemFile {
         if self.can_lock_shared { self.lock(RangeLock::Shared, start, len).map(Some) } else { Ok(None) }
     }
 
-    /// Reads to the end of the slice, or of the file; returns the bytes read.
+    /// Reads to the end of the slice or of the file. Returns the number of bytes read.
     ///
     /// # Errors
     /// The system's.
@@ -147,7 +146,7 @@ impl SystemFile {
         let mut done = 0;
         while done < to.len() {
             let rest = &mut to[done..];
-            // SAFETY: a slice that is borrowed for this.
+            // SAFETY: a slice that is borrowed for the call.
             let n =
                 unsafe { file::read_at(self.fd(), rest.as_mut_ptr(), rest.len(), self.place(offset + done as u64)) };
             match n.map_err(|e| self.error("reading", e))? {
@@ -158,7 +157,7 @@ impl SystemFile {
         Ok(done)
     }
 
-    /// Writes all of the slice.
+    /// Writes the whole slice.
     ///
     /// # Errors
     /// The system's.
@@ -166,7 +165,7 @@ impl SystemFile {
         let mut done = 0;
         while done < from.len() {
             let rest = &from[done..];
-            // SAFETY: a slice that is borrowed for this.
+            // SAFETY: a slice that is borrowed for the call.
             let n = unsafe { file::write_at(self.fd(), rest.as_ptr(), rest.len(), self.place(offset + done as u64)) };
             done += self.written(n)?;
         }
@@ -175,13 +174,14 @@ impl SystemFile {
 
     fn written(&self, n: io::Result<usize>) -> Result<usize> {
         match n.map_err(|e| self.error("writing", e))? {
-            // A file system must not do this; going on would never end.
+            // A file system must not return 0; the loop would never end.
             0 => Err(self.error("writing", Errno::NOSPC)),
             n => Ok(n),
         }
     }
 
-    /// Moves the bytes `[from, from + len)` of a region's stream to or from one piece of the file, as many as there are.
+    /// Moves the bytes `[from, from + len)` of a region's stream to or from one piece of the file. Returns the number
+    /// of bytes moved.
     ///
     /// # Errors
     /// The system's.
@@ -195,7 +195,7 @@ impl SystemFile {
                 slices.len() < MAX_SLICES
             });
             let offset = self.place(offset + done as u64);
-            // SAFETY: whoever built the region promised memory that can be read, or written, during the operation.
+            // SAFETY: the creator of the region guarantees memory that can be read, or written, during the operation.
             let n = unsafe {
                 match is_write {
                     true => file::write_slices_at(self.fd(), &slices, offset),

@@ -1,9 +1,9 @@
-//! Views: which bytes of a file a process sees (MPI-5 section 14.3).
+//! Views: the bytes of a file that a process sees (MPI-5 section 14.3).
 //!
-//! A process sees its part of a file as a *stream* of bytes: the data of the filetype, repeated without end from the
-//! displacement on. Offsets of the standard count etypes of this stream. A view maps a part of the stream to *pieces*
-//! of the file: offset and length, merged where they touch. It does so by walking the filetype's loop program as if the
-//! file were memory that begins at address 0; so a type of a million blocks takes no more room here than elsewhere.
+//! A process sees its part of a file as a *stream* of bytes: the data of the filetype, repeated endlessly from the
+//! displacement on. Offsets of the standard count etypes of this stream. A view maps a range of the stream to *pieces*
+//! of the file: offset and length, merged where they touch. It walks the filetype's loop program as if the file were
+//! memory at address 0, so a type of a million blocks takes no more memory here than elsewhere.
 
 use std::sync::Arc;
 
@@ -18,36 +18,36 @@ use crate::datarep::Datarep;
 /// A piece of the file: offset and length in bytes.
 pub(crate) type Piece = (u64, u64);
 
-/// What a process sees of a file.
+/// The bytes of a file that a process sees.
 pub(crate) struct View {
     pub disp: u64,
     pub etype: Arc<Datatype>,
     pub filetype: Arc<Datatype>,
     pub datarep: Arc<Datarep>,
-    /// The filetype as it lies in the file.
+    /// The filetype in file representation.
     layout: Arc<Datatype>,
     /// Bytes of an etype in the file.
     pub etype_size: u64,
     /// Extent of an etype in the file.
     pub etype_extent: i64,
-    /// If all that is seen is one piece: its offset in the file.
+    /// Offset in the file, if the whole stream is one piece.
     pub start: Option<u64>,
-    /// Later bytes of the stream lie later in the file.
+    /// Whether the order of the stream is that of the file.
     pub is_ordered: bool,
-    /// Some byte of the file is seen more than once in one filetype.
+    /// Whether a byte of the file occurs more than once in one filetype.
     pub overlaps: bool,
-    /// Where the data of the first filetype end in the file.
+    /// End of the first filetype's data in the file.
     first_end: u64,
 }
 
 impl View {
-    /// The view of a file that was just opened: all its bytes.
+    /// Returns the view of a newly opened file: all its bytes.
     pub fn bytes() -> View {
         let byte = Datatype::named(MPI_BYTE);
         View::new(0, &byte, &byte, Datarep::native()).expect("bytes can always be seen")
     }
 
-    /// Checks the program's arguments.
+    /// Creates a view from the program's arguments.
     ///
     /// # Errors
     /// `MPI_ERR_TYPE`, `MPI_ERR_ARG`, and those of the functions of a data representation.
@@ -95,8 +95,8 @@ impl View {
         Ok(view)
     }
 
-    /// Walks one filetype, and the first byte of the next one, which may lie before the end of this one: that matters to
-    /// accesses only that reach so far.
+    /// Walks one filetype, and the first byte of the next one, which may lie before the end of this one. The latter
+    /// matters only to accesses that reach so far.
     fn check_order(&mut self) -> Result<()> {
         let (mut last, mut end, mut goes_back, mut overlaps) = (0, 0, false, false);
         let tile = self.layout.size() as u64;
@@ -109,7 +109,7 @@ impl View {
         if goes_back {
             fail!(
                 MPI_ERR_TYPE,
-                "the displacements in the filetype must not decrease: what comes later in a file is seen later"
+                "the displacements in the filetype must not decrease: a view shows data in the order of the file"
             );
         }
         self.overlaps = overlaps;
@@ -118,34 +118,34 @@ impl View {
         Ok(())
     }
 
-    /// Whether of `len` bytes of the stream from `from` on the later ones lie later in the file.
+    /// Returns whether `len` bytes of the stream from `from` on are in the order of the file.
     pub fn is_ordered_in(&self, from: u64, len: u64) -> bool {
         let tile = self.layout.size() as u64;
         let in_one_tile = || len <= tile && from % tile <= tile - len;
         self.is_ordered || len == 0 || !self.overlaps && in_one_tile()
     }
 
-    /// True if nothing is seen at all.
+    /// Returns whether the view has no bytes.
     pub fn is_empty(&self) -> bool {
         self.layout.size() == 0
     }
 
-    /// Mean length of a piece.
+    /// Returns the mean length of a piece in bytes.
     pub fn mean_piece(&self) -> usize {
         if self.start.is_some() { usize::MAX } else { self.layout.mean_piece() }
     }
 
-    /// Shows the pieces of `len` bytes of the stream from `from` on, until `visit` returns false.
+    /// Calls `visit` for each piece of `len` bytes of the stream from `from` on, until it returns false.
     pub fn pieces(&self, from: u64, len: u64, visit: &mut dyn FnMut(u64, u64) -> bool) {
         if len == 0 || self.is_empty() {
             return;
         }
-        // Addresses are computed only: nothing is there.
+        // The addresses are only computed, not accessed.
         let base = std::ptr::without_provenance_mut(self.disp as usize);
         self.layout.pieces(base, usize::MAX, from as usize, len as usize, &mut |at, len| visit(at as u64, len as u64));
     }
 
-    /// Where byte `at` of the stream lies in the file.
+    /// Returns the file offset of byte `at` of the stream.
     pub fn byte_of(&self, at: u64) -> u64 {
         let mut found = self.disp;
         self.pieces(at, 1, &mut |at, _| {
@@ -155,7 +155,7 @@ impl View {
         found
     }
 
-    /// Bytes of the stream before the first one that lies behind the end of a file of `size` bytes.
+    /// Returns the number of bytes of the stream before the first one beyond the end of a file of `size` bytes.
     pub fn bytes_within(&self, size: u64) -> u64 {
         if self.is_empty() || size <= self.disp {
             return 0;
@@ -176,7 +176,7 @@ impl View {
         count
     }
 
-    /// The end of the file in etypes of this view, rounded up.
+    /// Returns the end of the file in etypes of this view, rounded up.
     pub fn end(&self, size: u64) -> i64 {
         self.bytes_within(size).div_ceil(self.etype_size) as i64
     }
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The file offsets of the first `n` bytes of the stream, one by one.
+    /// Returns the file offsets of the first `n` bytes of the stream, one by one.
     fn model(disp: u64, blocks: &[(i64, i64)], extent: i64, n: usize) -> Vec<u64> {
         let in_tile = || blocks.iter().flat_map(|(at, len)| *at..*at + *len);
         (0i64..).flat_map(|tile| in_tile().map(move |at| disp + (tile * extent + at) as u64)).take(n).collect()
@@ -202,7 +202,7 @@ mod tests {
         bytes
     }
 
-    /// Blocks that do not overlap, in order, and an extent, behind them or not.
+    /// Generates disjoint blocks in order, and an extent, behind them or not.
     fn blocks() -> impl Strategy<Value = (Vec<(i64, i64)>, i64)> {
         (prop::collection::vec((0i64..9, 1i64..9), 1..7), -20i64..9).prop_map(|(gaps, rest)| {
             let mut end = 0;

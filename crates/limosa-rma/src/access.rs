@@ -1,4 +1,4 @@
-//! Accesses to the memory of a target, on the origin's side (MPI-5 section 12.3).
+//! Accesses to the memory of a target: origin side (MPI-5 section 12.3).
 
 use std::sync::Arc;
 
@@ -18,33 +18,33 @@ use crate::conflicts::Act;
 use crate::fetch::Fetch;
 use crate::guard::Guard;
 use crate::packets::Parcel;
-use crate::window::{Reach, Target, Window};
+use crate::window::{Reach, Window, WindowTarget};
 use crate::wire::{Action, Header};
 
-/// What an access refers to at its target.
+/// Location of an access at its target.
 #[derive(Clone, Copy)]
 pub struct At<'a> {
-    /// The target's rank.
+    /// Rank of the target.
     pub rank: i32,
-    /// Displacement in its units; an address for dynamic windows.
+    /// Displacement in units of the target; an address for dynamic windows.
     pub disp: i64,
-    /// Elements.
+    /// Number of elements.
     pub count: i64,
-    /// Their type.
+    /// Type of the elements.
     pub datatype: &'a Arc<Datatype>,
 }
 
-/// What an access reads at its origin.
+/// Operand of an access, at its origin.
 pub struct Origin<'a> {
-    /// The memory.
+    /// Memory of the operand.
     pub region: Region,
-    /// The type of the elements.
+    /// Type of the elements.
     pub datatype: &'a Arc<Datatype>,
 }
 
-/// The target of an access, found to be legal.
-struct Found<'w> {
-    target: &'w Target,
+/// The target of an access that has been checked.
+struct CheckedTarget<'w> {
+    target: &'w WindowTarget,
     rank: u32,
     /// Offset in the window, in bytes.
     offset: i64,
@@ -52,15 +52,15 @@ struct Found<'w> {
     bytes: usize,
 }
 
-/// Most bytes that go to and from the program's memory by a packet if the target polls, or is going to look before its
-/// epoch ends. The system takes some microseconds for however few.
+/// Maximum number of bytes that travel by a packet, rather than by a system copy, if the target polls or will poll
+/// before its epoch ends. A system copy takes some microseconds even for one byte.
 const SHORT: usize = 512;
 
-/// Most slices of memory that the system copies at once.
-const MOST_SLICES: usize = 512;
+/// Maximum number of memory slices per system copy.
+const MAX_SLICES: usize = 512;
 
 impl Window {
-    /// `MPI_Put`. `request`: it is `MPI_Rput`.
+    /// Performs `MPI_Put`; with `request`, `MPI_Rput`.
     ///
     /// # Errors
     /// `MPI_ERR_RANK`, `MPI_ERR_RMA_SYNC`, `MPI_ERR_RMA_RANGE`, `MPI_ERR_TRUNCATE`, `MPI_ERR_TYPE`.
@@ -70,7 +70,7 @@ impl Window {
         if len > found.bytes {
             fail!(
                 MPI_ERR_TRUNCATE,
-                "{len} bytes are to be put where the arguments of the target have room for {}",
+                "the origin has {len} bytes to put, but target_count and target_datatype describe only {}",
                 found.bytes
             )
         }
@@ -89,7 +89,7 @@ impl Window {
         Ok(done(request))
     }
 
-    /// `MPI_Get`. `request`: it is `MPI_Rget`.
+    /// Performs `MPI_Get`; with `request`, `MPI_Rget`.
     ///
     /// # Errors
     /// As for [`Window::put`].
@@ -97,9 +97,13 @@ impl Window {
         let Some(found) = self.find(at, request)? else { return Ok(done(request)) };
         let len = found.bytes;
         if len > origin.len() {
-            fail!(MPI_ERR_TRUNCATE, "{len} bytes are to be got, but the origin has room for {}", origin.len())
+            fail!(
+                MPI_ERR_TRUNCATE,
+                "target_count and target_datatype describe {len} bytes to get, but the origin has room for {}",
+                origin.len()
+            )
         }
-        // It may be complete before the next access, if it has a request.
+        // An access with a request may be complete before the next access.
         self.note(&found, at, len, || (!request).then_some(Act::Get))?;
         if let Some(at) = found.direct(at, self)? {
             move_bytes(&at, origin, len);
@@ -116,7 +120,7 @@ impl Window {
         Ok(under_way(request, fetch))
     }
 
-    /// `MPI_Accumulate`. `request`: it is `MPI_Raccumulate`.
+    /// Performs `MPI_Accumulate`; with `request`, `MPI_Raccumulate`.
     ///
     /// # Errors
     /// As for [`Window::put`]; `MPI_ERR_OP`.
@@ -130,7 +134,7 @@ impl Window {
         self.combine(Some(origin), None, at, op, request)
     }
 
-    /// `MPI_Get_accumulate`. The origin is not looked at for `MPI_NO_OP`. `request`: it is `MPI_Rget_accumulate`.
+    /// Performs `MPI_Get_accumulate`; with `request`, `MPI_Rget_accumulate`. The operand is not read for `MPI_NO_OP`.
     ///
     /// # Errors
     /// As for [`Window::accumulate`].
@@ -159,7 +163,7 @@ impl Window {
         }
         let combine = Combine::new(op, at.datatype)?;
         if combine.only_reads() && result.is_none() {
-            fail!(MPI_ERR_OP, "MPI_NO_OP changes nothing: it is for calls that get what is at the target")
+            fail!(MPI_ERR_OP, "MPI_NO_OP changes nothing: use it with MPI_Get_accumulate or MPI_Fetch_and_op")
         }
         let origin = origin.filter(|_| !combine.only_reads());
         self.check_operands(&combine, origin, result, found.bytes)?;
@@ -172,7 +176,8 @@ impl Window {
                 None => &[],
             };
             let mut old = vec![0; if result.is_some() { found.bytes } else { 0 }];
-            // SAFETY: memory of the window, found to be in its range; all that accumulate there keep to the same rule.
+            // SAFETY: memory of the window, checked to be in its range; all processes that accumulate there follow the
+            // same rule.
             unsafe { combine.apply(&pieces, input, result.is_some().then_some(&mut old[..]), found.guard()) };
             if let Some(result) = result {
                 result.write(0, &old);
@@ -187,7 +192,7 @@ impl Window {
         Ok(under_way(request, fetch))
     }
 
-    /// Operands of accumulation have the target's type and length.
+    /// Checks that operands of an accumulation have the target's type and length.
     fn check_operands(
         &self,
         combine: &Combine,
@@ -199,14 +204,14 @@ impl Window {
             if origin.region.len() != bytes {
                 fail!(
                     MPI_ERR_COUNT,
-                    "the origin has {} bytes to accumulate, but the arguments of the target have {bytes}",
+                    "the origin has {} bytes to accumulate, but target_count and target_datatype describe {bytes}",
                     origin.region.len()
                 )
             }
             if !origin.datatype.only_predefined().is_some_and(|element| Arc::ptr_eq(&element, combine.element())) {
                 fail!(
                     MPI_ERR_TYPE,
-                    "the origin's data ({}) are not {}, of which those of the target are",
+                    "the elements of the origin are {}, but those of the target are {}: accumulation needs equal types",
                     origin.datatype.describe(),
                     combine.element().describe()
                 )
@@ -214,26 +219,30 @@ impl Window {
         }
         match result {
             Some(result) if result.len() != bytes => {
-                fail!(MPI_ERR_COUNT, "the result has {} bytes, but the target has {bytes}", result.len())
+                fail!(
+                    MPI_ERR_COUNT,
+                    "the result has {} bytes, but target_count and target_datatype describe {bytes}",
+                    result.len()
+                )
             }
             _ => Ok(()),
         }
     }
 
-    /// `MPI_Fetch_and_op`, of one element.
+    /// Performs `MPI_Fetch_and_op`, on one element.
     ///
     /// # Errors
     /// As for [`Window::accumulate`].
     pub fn fetch_and_op(&self, origin: Option<&Origin<'_>>, result: &Region, at: &At<'_>, op: &Arc<Op>) -> Result<()> {
         self.check_one(at, "MPI_Fetch_and_op")?;
-        if self.book.is_none()
+        if self.access_log.is_none()
             && let Some(number) = NumberOp::find(op, at.datatype)
             && let Some((place, guard)) = self.find_number(at, number.width)?
             && let Some(input) = origin.map_or(Some(&[][..]), |origin| origin.region.as_bytes())
         {
             let mut old = [0; 8];
             let old = &mut old[..number.width.bytes()];
-            // SAFETY: an aligned number in the window; all that accumulate there keep to the same rule.
+            // SAFETY: an aligned number in the window; all processes that accumulate there follow the same rule.
             number.width.write(guard.number(|| unsafe { number.apply(place, input.as_ptr()) }), old);
             result.write(0, old);
             return Ok(());
@@ -241,7 +250,7 @@ impl Window {
         self.combine(origin, Some(result), at, op, false).map(|_| ())
     }
 
-    /// `MPI_Compare_and_swap`, of one element.
+    /// Performs `MPI_Compare_and_swap`, on one element.
     ///
     /// # Errors
     /// As for [`Window::accumulate`].
@@ -250,7 +259,7 @@ impl Window {
         let swap = Swap::new(at.datatype)?;
         let Some(found) = self.find(at, false)? else { return Ok(()) };
         self.note(&found, at, found.bytes, || Some(Act::swap(at.datatype)))?;
-        // No element of a type that can be swapped is longer.
+        // No element of a swappable type is longer.
         let (mut operands, mut old, len) = ([0; 32], [0; 16], found.bytes);
         let operands = &mut operands[..2 * len];
         expected.read(0, &mut operands[..len]);
@@ -266,7 +275,7 @@ impl Window {
         self.send_swap(found.rank, (found.offset as u64, len as u64), swap.element, operands, result)
     }
 
-    /// The address of a number in memory that is mapped here, if it is aligned, and its guard.
+    /// Returns the address of a number in memory that is mapped here, with its guard, if it is aligned.
     #[inline]
     fn find_number(&self, at: &At<'_>, width: Width) -> Result<Option<(*mut u8, &Guard)>> {
         if self.station.memory.is_dynamic {
@@ -285,11 +294,17 @@ impl Window {
         Ok(())
     }
 
-    /// Compares an access of so many bytes with those before, if the job wants that; `act` says what it is, if it can
-    /// conflict at all.
+    /// Compares an access of so many bytes with earlier ones, if the job checks conflicts. `act` returns the kind of
+    /// access, or `None` if it cannot conflict.
     #[inline]
-    fn note(&self, found: &Found<'_>, at: &At<'_>, bytes: usize, act: impl FnOnce() -> Option<Act>) -> Result<()> {
-        let Some(book) = &self.book else { return Ok(()) };
+    fn note(
+        &self,
+        found: &CheckedTarget<'_>,
+        at: &At<'_>,
+        bytes: usize,
+        act: impl FnOnce() -> Option<Act>,
+    ) -> Result<()> {
+        let Some(access_log) = &self.access_log else { return Ok(()) };
         let Some(act) = act() else { return Ok(()) };
         let mut ranges = Vec::new();
         found.parcel(at, bytes, 1).places.pieces(0, bytes, &mut |offset, len| {
@@ -298,11 +313,11 @@ impl Window {
             true
         });
         let is_fenced = self.epochs.lock().is_fenced();
-        book.lock().note(found.rank, act, &ranges, is_fenced)
+        access_log.lock().note(found.rank, act, &ranges, is_fenced)
     }
 
-    /// Checks what an access refers to; `None` for `MPI_PROC_NULL`.
-    fn find(&self, at: &At<'_>, passive: bool) -> Result<Option<Found<'_>>> {
+    /// Checks the location of an access. Returns `None` for `MPI_PROC_NULL`.
+    fn find(&self, at: &At<'_>, passive: bool) -> Result<Option<CheckedTarget<'_>>> {
         if at.rank == MPI_PROC_NULL {
             return Ok(None);
         }
@@ -318,12 +333,12 @@ impl Window {
         if bytes > 0 && !self.station.memory.is_dynamic {
             self.check_range(at, target, offset)?;
         }
-        Ok(Some(Found { target, rank, offset: offset as i64, bytes }))
+        Ok(Some(CheckedTarget { target, rank, offset: offset as i64, bytes }))
     }
 
-    /// All data lie in the window.
+    /// Checks that all data lie in the window.
     #[inline]
-    fn check_range(&self, at: &At<'_>, target: &Target, offset: i128) -> Result<()> {
+    fn check_range(&self, at: &At<'_>, target: &WindowTarget, offset: i128) -> Result<()> {
         let last = (i128::from(at.count) - 1) * i128::from(at.datatype.extent());
         let low = offset + i128::from(at.datatype.true_lb()) + last.min(0);
         let high = offset + i128::from(at.datatype.true_lb() + at.datatype.true_extent()) + last.max(0);
@@ -341,26 +356,26 @@ impl Window {
         )
     }
 
-    /// Where the system finds a target's memory, if it is to copy `len` bytes from or to it.
-    fn attached(&self, found: &Found<'_>, len: usize, writes: bool) -> Option<(Address, u64)> {
+    /// Returns the address of a target's memory for a system copy of `len` bytes, if that is the path of the access.
+    fn attached(&self, found: &CheckedTarget<'_>, len: usize, writes: bool) -> Option<(Address, u64)> {
         let Reach::Attached(peer, base) = found.target.reach else { return None };
         let is_polling = || self.comm.engine().expect_peer_memory().is_polling(peer);
         let is_packet_faster = len <= SHORT && (writes && self.can_send_silently(found.rank) || is_polling());
         (!is_packet_faster).then_some((peer, base))
     }
 
-    /// Has the system copy between the origin's memory and the target's; false if it cannot.
+    /// Copies between the origin's memory and the target's by system calls. Returns false if the system cannot.
     fn copy_attached(
         &self,
         (peer, base): (Address, u64),
-        found: &Found<'_>,
+        found: &CheckedTarget<'_>,
         at: &At<'_>,
         origin: &Region,
         len: usize,
         writes: bool,
     ) -> bool {
         let memory = self.comm.engine().expect_peer_memory();
-        // SAFETY: addresses only, which the system checks.
+        // SAFETY: addresses only, which the kernel checks.
         let there =
             unsafe { at.datatype.region((base as i64).wrapping_add(found.offset) as *mut u8, at.count as usize) };
         let mut done = 0;
@@ -369,7 +384,7 @@ impl Window {
             let here = slices(origin, done, len - done, &mut local).min(slices(&there, done, len - done, &mut remote));
             cut(&mut local, here);
             cut(&mut remote, here);
-            // SAFETY: the program's memory, which it leaves alone during the call; the target's window.
+            // SAFETY: memory of the program, which it does not touch during the call, and the target's window.
             let copied = unsafe {
                 if writes {
                     memory.write(peer, &mut local, &mut remote)
@@ -386,13 +401,13 @@ impl Window {
     }
 }
 
-/// Lists some slices of a region from a byte on; returns their bytes.
+/// Lists slices of a region, beginning at a byte. Returns their total bytes.
 fn slices(region: &Region, from: usize, len: usize, list: &mut Vec<limosa_p2p::Slice>) -> usize {
     let mut bytes = 0;
     region.pieces(from, len, &mut |at, n| {
         list.push(slice(at as u64, n));
         bytes += n;
-        list.len() < MOST_SLICES
+        list.len() < MAX_SLICES
     });
     bytes
 }
@@ -407,16 +422,16 @@ fn cut(list: &mut Vec<limosa_p2p::Slice>, bytes: usize) {
     });
 }
 
-impl<'w> Found<'w> {
-    /// What guards the target's memory, which is mapped here.
+impl<'w> CheckedTarget<'w> {
+    /// Returns the guard of the target's memory, which is mapped here.
     fn guard(&self) -> &'w Guard {
         self.target.guard.as_ref().expect("memory that is mapped here has a guard")
     }
 
-    /// The target's memory, if it is mapped here.
+    /// Returns the target's memory, if it is mapped here.
     fn direct(&self, at: &At<'_>, window: &Window) -> Result<Option<Region>> {
         let Reach::Direct(base) = self.target.reach else { return Ok(None) };
-        // SAFETY: the range was checked, or is about to be; nothing is accessed before.
+        // SAFETY: the range was checked, or is checked before any access.
         let region = unsafe { at.datatype.region(base.wrapping_offset(self.offset as isize), at.count as usize) };
         if window.station.memory.is_dynamic {
             let mut places = Vec::new();
@@ -429,7 +444,8 @@ impl<'w> Found<'w> {
         Ok(Some(region))
     }
 
-    /// The same for packets: `bytes` of it, of which `unit` belong together.
+    /// Returns the description of the target's memory for packets: `bytes` of it, in indivisible groups of `unit`
+    /// bytes.
     fn parcel(&self, at: &At<'_>, bytes: usize, unit: usize) -> Parcel {
         // SAFETY: offsets instead of addresses; nothing is accessed.
         let places = unsafe { at.datatype.region(self.offset as usize as *mut u8, at.count as usize) };
@@ -437,7 +453,7 @@ impl<'w> Found<'w> {
     }
 }
 
-/// The pieces of some bytes of a region.
+/// Returns the pieces of the first bytes of a region.
 fn pieces_of(region: &Region, bytes: usize) -> Pieces {
     let mut pieces = Pieces::new();
     region.pieces(0, bytes, &mut |at, len| {
@@ -454,8 +470,8 @@ fn move_bytes(from: &Region, to: &Region, len: usize) {
         return;
     }
     if let (Some(from), Some(to)) = (from.as_contiguous(), to.as_contiguous()) {
-        // SAFETY: both have at least so many bytes, one the program's and the other the window's. If they overlap, the
-        // program is wrong, but nothing else is touched.
+        // SAFETY: both have at least so many bytes, one the program's and one the window's. They overlap only in an
+        // erroneous program, and then nothing else is touched.
         return unsafe {
             if from.addr().abs_diff(to.addr()) < len {
                 std::ptr::copy(from, to, len);
@@ -474,7 +490,7 @@ fn move_bytes(from: &Region, to: &Region, len: usize) {
         });
     } else {
         to.pieces(0, len, &mut |at, n| {
-            // SAFETY: a piece of writable memory, of which nobody else has a reference.
+            // SAFETY: a piece of writable memory without other references.
             from.read(done, unsafe { std::slice::from_raw_parts_mut(at, n) });
             done += n;
             true
@@ -482,12 +498,12 @@ fn move_bytes(from: &Region, to: &Region, len: usize) {
     }
 }
 
-/// The request of an access that is complete.
+/// Returns the request of a complete access.
 fn done(request: bool) -> Option<Arc<Request>> {
     request.then(|| Request::done(None, End::empty()))
 }
 
-/// The request of an access whose answers are to come.
+/// Returns the request of an access whose answers are pending.
 fn under_way(request: bool, fetch: Option<Arc<Fetch>>) -> Option<Arc<Request>> {
     match fetch {
         Some(fetch) => {

@@ -1,10 +1,10 @@
 //! Accumulation: a predefined operation on elements in a target's memory, each of them atomically (MPI-5 sections
 //! 12.3.4 and 12.7.1).
 //!
-//! One rule for each element, whoever does it (an origin that shares the memory, the target itself, or the target for
-//! an origin elsewhere): if the processor can change a number of that length at that address, it does ([`Width`]), or
-//! many such numbers are changed in bulk while nobody else changes any; otherwise a lock is held meanwhile. [`Guard`]
-//! keeps these ways apart. What an operation does to elements is the affair of `limosa_mpi::op`.
+//! The rule for each element is the same wherever it is executed: at an origin that shares the memory, or at the
+//! target, also on behalf of remote origins. If the processor can change a number of that length at that address
+//! atomically, it does ([`Width`]), or many such numbers are changed in bulk, exclusively. Otherwise a lock is held.
+//! [`Guard`] separates these modes. `limosa_mpi::op` defines the operations on elements.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use smallvec::SmallVec;
 
 use crate::guard::Guard;
 
-/// Bytes that are combined under one hold of the lock.
+/// Bytes that are combined per acquisition of the lock.
 const CHUNK: usize = 16 << 10;
-/// Numbers from which on they are changed in bulk. The standard wants each number for itself to be changed at once, but
-/// programs replace and read records as bytes, and other libraries let nobody see half of one.
+/// Number of elements from which they are changed in bulk. The standard requires atomicity only per element, but
+/// programs replace and read records as bytes, and other libraries never expose half of a record.
 const BULK_FROM: usize = 2;
-/// Bytes that are changed in bulk before others get their turn: a few microseconds.
+/// Bytes that are changed in bulk before other processes may proceed: a few microseconds.
 const BULK: usize = 64 << 10;
 
 /// A contiguous piece of a target's memory.
@@ -36,10 +36,10 @@ pub(crate) struct Piece {
     pub len: usize,
 }
 
-/// Pieces, of which there is often one.
+/// Pieces, often only one.
 pub(crate) type Pieces = SmallVec<[Piece; 4]>;
 
-/// How one number changes.
+/// Change of one number.
 #[derive(Clone, Copy)]
 enum Step {
     Read,
@@ -49,7 +49,7 @@ enum Step {
     Combine(Kernel),
 }
 
-/// An operation on elements that are one number each.
+/// An operation on elements that are numbers of an atomic width.
 #[derive(Clone, Copy)]
 pub(crate) struct NumberOp {
     pub width: Width,
@@ -59,7 +59,8 @@ pub(crate) struct NumberOp {
 }
 
 impl NumberOp {
-    /// The operation on elements of this predefined type, for which it is defined; `None` if they are not such numbers.
+    /// Returns the operation on elements of this predefined type, for which it is defined; `None` if they are not such
+    /// numbers.
     fn new(reduction: Reduction, kernel: Option<Kernel>, element: &Datatype) -> Option<NumberOp> {
         let basic = element.as_basic()?;
         let width = Width::of(element.size() as usize)?;
@@ -73,7 +74,7 @@ impl NumberOp {
         Some(NumberOp { width, reduction, kernel, step })
     }
 
-    /// The operation on elements of this type, if it is predefined, and they are such numbers.
+    /// Returns the operation on elements of this type, if it is predefined and they are such numbers.
     #[inline]
     pub fn find(op: &Op, element: &Datatype) -> Option<NumberOp> {
         let (reduction, kernel) = (op.reduction()?, op.kernel(element));
@@ -81,7 +82,7 @@ impl NumberOp {
         if is_defined { NumberOp::new(reduction, kernel, element) } else { None }
     }
 
-    /// The same for [`NumberOp::apply`] only, which needs no kernel to add, replace and read.
+    /// Returns the operation for [`NumberOp::apply`] only, which needs no kernel to add, replace and read.
     #[inline(always)]
     pub fn find_for_one(op: &Op, element: &Datatype) -> Option<NumberOp> {
         let (reduction, basic) = (op.reduction()?, element.as_basic()?);
@@ -95,13 +96,14 @@ impl NumberOp {
         Some(NumberOp { width: Width::of(element.size() as usize)?, reduction, kernel: None, step })
     }
 
-    /// True for `MPI_NO_OP`.
+    /// Returns whether this is `MPI_NO_OP`.
     #[inline]
     pub fn only_reads(&self) -> bool {
         self.reduction == Reduction::NoOp
     }
 
-    /// Combines a number at `input`, which is not read for `MPI_NO_OP`, into that at the address; returns what was there.
+    /// Combines the number at `input`, which is not read for `MPI_NO_OP`, into the number at `place`. Returns the old
+    /// value.
     ///
     /// # Safety
     /// As for [`Width::load`] of the place, and for [`Width::get`] of the input.
@@ -138,12 +140,11 @@ impl NumberOp {
         }
     }
 
-    /// Combines numbers into those of a piece, one by one or in bulk; writes what was there to `old`. The numbers are
-    /// packed; there are none for `MPI_NO_OP`.
+    /// Combines numbers into those of a piece, one by one or in bulk, and writes the old values to `old`. The input is
+    /// packed; it is empty for `MPI_NO_OP`.
     ///
     /// # Safety
-    /// The piece must be writable memory, aligned for the numbers, that others access at the same time under the same
-    /// guard only.
+    /// The piece must be writable memory, aligned for the numbers. Concurrent accesses must use the same guard.
     pub unsafe fn apply_to(&self, piece: Piece, input: &[u8], mut old: Option<&mut [u8]>, guard: &Guard) {
         let is_bulk = piece.len >= BULK_FROM * self.width.bytes();
         let step = if is_bulk { BULK } else { self.width.bytes() };
@@ -154,7 +155,7 @@ impl NumberOp {
             let input = if input.is_empty() { input } else { &input[range.clone()] };
             let old = old.as_deref_mut().map(|old| &mut old[range.clone()]);
             if is_bulk {
-                // SAFETY: inside the piece; nobody else is there now.
+                // SAFETY: inside the piece; the bulk update excludes all other accesses.
                 guard.bulk(|| unsafe { self.apply_plainly(place, range.len(), input, old) });
             } else {
                 // SAFETY: inside the piece, and aligned, since the piece is.
@@ -168,7 +169,7 @@ impl NumberOp {
     }
 
     /// # Safety
-    /// The memory must be writable, and nobody else may use it meanwhile.
+    /// The memory must be writable and not be accessed concurrently.
     unsafe fn apply_plainly(&self, place: *mut u8, len: usize, input: &[u8], old: Option<&mut [u8]>) {
         // SAFETY: the caller's promise; `input` and `old` have so many bytes if they are used.
         unsafe {
@@ -194,11 +195,11 @@ pub(crate) struct Combine {
 }
 
 impl Combine {
-    /// An operation for data of this type.
+    /// Creates the operation for data of this type.
     ///
     /// # Errors
-    /// `MPI_ERR_OP` for an operation of the program, or one that is not defined for the type; `MPI_ERR_TYPE` for data
-    /// of several types.
+    /// `MPI_ERR_OP` for a user-defined operation, or one that is not defined for the type; `MPI_ERR_TYPE` for data of
+    /// several types.
     pub fn new(op: &Arc<Op>, datatype: &Arc<Datatype>) -> Result<Combine> {
         let Some(reduction) = op.reduction() else {
             fail!(MPI_ERR_OP, "one-sided accumulation takes predefined operations only, not one made by MPI_Op_create")
@@ -216,34 +217,34 @@ impl Combine {
         Ok(Combine { element, op: op.clone(), reduction, kernel, number })
     }
 
-    /// The predefined type of the elements.
+    /// Returns the predefined type of the elements.
     pub fn element(&self) -> &Arc<Datatype> {
         &self.element
     }
 
-    /// The operation.
+    /// Returns the operation.
     pub fn op(&self) -> &Arc<Op> {
         &self.op
     }
 
-    /// True for `MPI_NO_OP`, which reads only.
+    /// Returns whether this is `MPI_NO_OP`, which only reads.
     pub fn only_reads(&self) -> bool {
         self.reduction == Reduction::NoOp
     }
 
-    /// Bytes of an element.
+    /// Returns the bytes of an element.
     pub fn unit(&self) -> usize {
         self.element.size() as usize
     }
 
-    /// Combines the elements in `input`, packed, into those in the pieces, and writes what was there to `old`, packed.
+    /// Combines the packed elements of `input` into those of the pieces, and writes the old values to `old`, packed.
     /// `input` is empty for `MPI_NO_OP`; otherwise it and `old`, if given, are as long as the pieces together. The
-    /// pieces are whole elements together.
+    /// pieces together are whole elements.
     ///
     /// # Safety
-    /// The pieces must be writable memory that others access at the same time under the same guard only.
+    /// The pieces must be writable memory. Concurrent accesses must use the same guard.
     pub unsafe fn apply(&self, pieces: &[Piece], input: &[u8], mut old: Option<&mut [u8]>, guard: &Guard) {
-        // Pieces from a packet may divide an element; then no piece alone can be combined.
+        // Pieces from a packet may divide an element; a piece alone can then not be combined.
         let is_whole = |piece: &Piece| piece.len.is_multiple_of(self.unit());
         let Some(number) = self.number.as_ref().filter(|_| pieces.iter().all(is_whole)) else {
             // SAFETY: the caller's promise.
@@ -299,10 +300,10 @@ impl Combine {
         let Some(kernel) = self.kernel else { return inout.copy_from_slice(input) };
         let count = inout.len() / self.unit();
         if self.element.is_dense() {
-            // SAFETY: both have so many elements, which are packed as they lie in memory.
+            // SAFETY: both have so many elements, whose packed form is their memory layout.
             return unsafe { kernel(input.as_ptr(), inout.as_mut_ptr(), count) };
         }
-        // With the gaps that a compiler leaves.
+        // Elements with the gaps that a compiler leaves.
         let spread = || vec![0u8; count * self.element.extent() as usize];
         let (mut a, mut b) = (spread(), spread());
         // SAFETY: the blocks have room for so many elements.
@@ -317,7 +318,7 @@ impl Combine {
 }
 
 /// Calls `visit` for each contiguous part of the bytes `[from, from + len)` of the stream of these pieces, with its
-/// address and its place in the range.
+/// address and its position in the range.
 fn each_part(pieces: &[Piece], from: usize, len: usize, mut visit: impl FnMut(*mut u8, Range<usize>)) {
     let (mut start, end) = (0, from + len);
     for piece in pieces {
@@ -336,11 +337,10 @@ pub(crate) struct Swap<'a> {
 }
 
 impl Swap<'_> {
-    /// For elements of this type.
+    /// Creates the operation for elements of this type.
     ///
     /// # Errors
-    /// `MPI_ERR_TYPE` for types that it is not defined for (MPI-5 section 12.3.4): it takes integers, logical values,
-    /// and bytes.
+    /// `MPI_ERR_TYPE` unless the type is an integer, a logical or a byte (MPI-5 section 12.3.4).
     pub fn new(datatype: &Datatype) -> Result<Swap<'_>> {
         let allowed = datatype.as_basic().is_some_and(|basic| {
             matches!(
@@ -358,7 +358,7 @@ impl Swap<'_> {
         Ok(Swap { element: datatype, width: Width::of(datatype.size() as usize) })
     }
 
-    /// Replaces the element by `new` if it equals `expected`; writes what was there to `old`.
+    /// Replaces the element by `new` if it equals `expected`. Writes the old value to `old`.
     ///
     /// # Safety
     /// As for [`Combine::apply`], for the bytes of one element at the address.
@@ -378,12 +378,12 @@ impl Swap<'_> {
     }
 }
 
-/// `MPI_NO_OP`, for reading elements atomically.
+/// Returns `MPI_NO_OP`, for reading elements atomically.
 pub(crate) fn no_op() -> Arc<Op> {
     Op::builtin(MPI_NO_OP).expect("it is predefined")
 }
 
-/// The bytes of a region in one block: its own, or a copy in `room`.
+/// Returns the bytes of a region in one block: its own, or a copy in `room`.
 pub(crate) fn packed<'a>(region: &'a Region, room: &'a mut Vec<u8>) -> &'a [u8] {
     match region.as_bytes() {
         Some(bytes) => bytes,
@@ -404,7 +404,7 @@ mod tests {
         let combine = Combine::new(&Op::builtin(op).unwrap(), &Datatype::named(datatype)).unwrap();
         let mut old = vec![0; place.len()];
         let pieces = [Piece { at: place.as_mut_ptr(), len: place.len() }];
-        // SAFETY: the memory is this test's.
+        // SAFETY: memory of this test.
         unsafe { combine.apply(&pieces, input, Some(&mut old), &Guard::own()) };
         old
     }

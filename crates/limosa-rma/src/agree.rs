@@ -1,46 +1,47 @@
-//! What the members of a window tell each other when it is made.
+//! Agreement of the members of a window at its creation.
 
 use limosa_mpi::comm::Comm;
 use limosa_mpi::consts::MPI_ERR_OTHER;
 use limosa_mpi::error::{Error, Result};
 use limosa_mpi::fail;
 
-use crate::allocated::{self, Lies};
-use crate::window::{Flavor, Part, check};
+use crate::allocated::{self, BlockLocation};
+use crate::window::{Flavor, WindowPart, check};
 
-/// What a member has announced.
+/// Announcement of a member.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Announced {
     pub size: u64,
     pub unit: i64,
     pub base: u64,
-    /// Its memory need not follow that of the rank before (`alloc_shared_noncontig`).
+    /// Whether its memory need not follow that of the previous rank (`alloc_shared_noncontig`).
     pub apart: bool,
-    /// That it wants for its memory.
+    /// Requested alignment of its memory.
     pub alignment: usize,
-    /// Where the program's memory lies in the host's, if it does.
-    pub lies: Option<Lies>,
+    /// Location of the program's memory in the host's shared memory, if it lies there.
+    pub location: Option<BlockLocation>,
 }
 
 const WORDS: usize = 8;
-/// Instead of a place: the memory lies nowhere in the host's.
+/// Location of memory that is not in the host's shared memory.
 const NOWHERE: u64 = u64::MAX;
 
-/// Tells all members the parts of each.
+/// Exchanges the announcements of all members.
 ///
 /// # Errors
-/// That of this process's part; otherwise that of another's, without the sentence.
-pub(crate) fn on_parts(comm: &Comm, part: &Part, apart: bool, alignment: usize) -> Result<Vec<Announced>> {
+/// The error of this process's contribution; otherwise that of another member's, without its sentence.
+pub(crate) fn on_parts(comm: &Comm, part: &WindowPart, apart: bool, alignment: usize) -> Result<Vec<Announced>> {
     let checked = check(part);
     let class = checked.as_ref().err().map_or(0, |error| error.class);
     let head = u64::from(class as u32) << 32 | (part.flavor as u64) << 1 | u64::from(apart);
-    let lies = match comm.engine().host_memory() {
+    let location = match comm.engine().host_memory() {
         Some(host) if part.flavor == Flavor::Create && checked.is_ok() => {
             allocated::find(host, part.base, part.size as usize)
         }
         _ => None,
     };
-    let (place, bytes, offset) = lies.map_or((NOWHERE, 0, 0), |lies| (lies.place, lies.bytes, lies.offset));
+    let (place, bytes, offset) =
+        location.map_or((NOWHERE, 0, 0), |location| (location.place, location.bytes, location.offset));
     let (size, base) = (part.size as u64, part.base as u64);
     let words = [head, size, part.unit as u64, base, place, bytes, offset, alignment as u64];
     let mine: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
@@ -54,13 +55,14 @@ pub(crate) fn on_parts(comm: &Comm, part: &Part, apart: bool, alignment: usize) 
     for rank in 0..comm.size() {
         let head = word(rank, 0);
         if head >> 32 != 0 {
-            let detail = format!("rank {rank} cannot make its part of the window: its own call says why");
+            let detail =
+                format!("rank {rank} could not create its part of the window: the error of its call has the reason");
             return Err(Error::new((head >> 32) as i32, detail));
         }
         if head >> 1 & 3 != part.flavor as u64 {
             fail!(
                 MPI_ERR_RMA_FLAVOR,
-                "rank {rank} makes another flavour of window: all members must make the same call"
+                "rank {rank} called a different function to create the window: all members must call the same one"
             );
         }
         announced.push(Announced {
@@ -69,7 +71,7 @@ pub(crate) fn on_parts(comm: &Comm, part: &Part, apart: bool, alignment: usize) 
             base: word(rank, 3),
             apart: head & 1 == 1,
             alignment: word(rank, 7) as usize,
-            lies: (word(rank, 4) != NOWHERE).then(|| Lies {
+            location: (word(rank, 4) != NOWHERE).then(|| BlockLocation {
                 place: word(rank, 4),
                 bytes: word(rank, 5),
                 offset: word(rank, 6),
@@ -79,7 +81,7 @@ pub(crate) fn on_parts(comm: &Comm, part: &Part, apart: bool, alignment: usize) 
     Ok(announced)
 }
 
-/// Tells all members a word of each.
+/// Exchanges one word per member.
 ///
 /// # Errors
 /// Errors of the machine.

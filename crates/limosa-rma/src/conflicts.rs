@@ -1,5 +1,5 @@
-//! Accesses of one epoch that touch the same bytes of a target and must not (MPI-5 section 12.7), found with
-//! `LIMOSA_CHECK=1`.
+//! Detection of conflicting accesses: those of one epoch that touch the same bytes of a target although the standard
+//! forbids it (MPI-5 section 12.7). Enabled by `LIMOSA_CHECK=1`.
 //!
 //! | | put | get | accumulate |
 //! |---|---|---|---|
@@ -7,16 +7,15 @@
 //! | get | conflict | | conflict |
 //! | accumulate | conflict | conflict | conflict if the types differ, or, of two origins, the operations |
 //!
-//! Each origin keeps a [`Book`] of what it has accessed at each target since it last completed its accesses there. It
-//! compares every access with that. At a fence the origins send what they have done since the last fence to its
-//! targets, each of which compares what different origins have done ([`between_origins`]). If one finds a conflict, the
-//! fence fails at all.
+//! Each origin keeps an [`AccessLog`] of its accesses to each target since it last completed them, and compares every
+//! access with it. At a fence the origins send their accesses since the last fence to the targets. Each target compares
+//! those of different origins ([`between_origins`]). If one target finds a conflict, the fence fails at all members.
 //!
 //! Contract
-//! - Nothing is told of a correct program. So what the order of calls might make right is let pass: operations of one
-//!   origin that differ (they are ordered), `MPI_NO_OP`, and accesses that have a request.
-//! - Accesses of different origins are compared at fences only: under locks, and between `MPI_Win_post` and
-//!   `MPI_Win_wait`, nobody can know what a program has ordered by messages.
+//! - A correct program gets no error. Accesses that the order of calls may make correct are therefore accepted:
+//!   different operations of one origin (they are ordered), `MPI_NO_OP`, and accesses with a request.
+//! - Accesses of different origins are compared at fences only. Under locks, and between `MPI_Win_post` and
+//!   `MPI_Win_wait`, a program may order accesses by messages, which the check cannot see.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +24,7 @@ use limosa_mpi::error::Result;
 use limosa_mpi::fail;
 use limosa_mpi::op::{Op, Reduction};
 
-/// A kind of access: two that are equal may touch the same bytes, unless they are puts.
+/// Kind of an access. Two accesses of equal kind may touch the same bytes, unless they are puts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     Put,
@@ -35,29 +34,29 @@ pub(crate) enum Act {
         op: u32,
         element: u32,
     },
-    /// `MPI_Compare_and_swap`, which goes together with any operation.
+    /// `MPI_Compare_and_swap`, which is compatible with any operation.
     Swap {
         element: u32,
     },
 }
 
-/// 64-bit words of an act.
+/// Number of 64-bit words of an encoded act.
 const WORDS: usize = 2;
 
-/// The number of a predefined type; types that are represented alike have the same.
+/// Returns the number of a predefined type. Types of equal representation have the same number.
 fn number_of(element: &Datatype) -> u32 {
     const NOT_BASIC: u32 = 1 << 31;
     element.as_basic().map_or(element.handle() as u32 | NOT_BASIC, |basic| basic.kind.code() as u32)
 }
 
 impl Act {
-    /// An operation on elements of a predefined type; `None` if it changes nothing.
+    /// Returns the act of an operation on elements of a predefined type; `None` if it changes nothing.
     pub fn accumulate(op: &Op, element: &Datatype) -> Option<Act> {
         let op = op.reduction().filter(|reduction| *reduction != Reduction::NoOp)?;
         Some(Act::Accumulate { op: op as u32, element: number_of(element) })
     }
 
-    /// `MPI_Compare_and_swap` of an element of this type.
+    /// Returns the act of `MPI_Compare_and_swap` on an element of this type.
     pub fn swap(element: &Datatype) -> Act {
         Act::Swap { element: number_of(element) }
     }
@@ -100,7 +99,7 @@ impl Act {
         }
     }
 
-    /// In words: what a rank has done.
+    /// Describes the act as a predicate of a rank.
     fn describe(self) -> String {
         match self {
             Act::Put => "put".to_owned(),
@@ -113,20 +112,20 @@ impl Act {
     }
 }
 
-/// Bytes from one up to another one.
+/// Byte range: begin and end.
 type Range = (u64, u64);
 
-/// Ranges of bytes that do not overlap: beginnings and ends.
+/// Disjoint byte ranges: end by begin.
 type Ranges = BTreeMap<u64, u64>;
 
-/// A range that overlaps this one.
+/// Returns a range that overlaps this one.
 fn overlapping(ranges: &Ranges, (low, high): Range) -> Option<Range> {
     let (from, to) = ranges.range(..high).next_back()?;
     (*to > low).then_some((*from, *to))
 }
 
 fn add(ranges: &mut Ranges, (mut low, mut high): Range) {
-    // Those that touch it become one with it.
+    // Merges all ranges that touch it.
     while let Some((from, to)) = ranges.range(..=high).next_back().filter(|(_, to)| **to >= low).map(|(a, b)| (*a, *b))
     {
         ranges.remove(&from);
@@ -135,25 +134,25 @@ fn add(ranges: &mut Ranges, (mut low, mut high): Range) {
     ranges.insert(low, high);
 }
 
-/// What this process has accessed at one target.
+/// Accesses of this process to one target.
 type Accessed = Vec<(Act, Ranges)>;
 
-/// What this process has accessed at each target, and has not completed there.
-pub(crate) struct Book {
+/// Accesses of this process to each target that are not complete.
+pub(crate) struct AccessLog {
     targets: Vec<Accessed>,
     /// The same since the last fence.
     fenced: Vec<Accessed>,
 }
 
-impl Book {
-    pub fn new(targets: usize) -> Book {
-        Book { targets: vec![Accessed::new(); targets], fenced: vec![Accessed::new(); targets] }
+impl AccessLog {
+    pub fn new(targets: usize) -> AccessLog {
+        AccessLog { targets: vec![Accessed::new(); targets], fenced: vec![Accessed::new(); targets] }
     }
 
-    /// Notes an access to ranges of a target's bytes, in an epoch of a fence or not.
+    /// Records an access to byte ranges of a target, in the epoch of a fence or not.
     ///
     /// # Errors
-    /// `MPI_ERR_RMA_CONFLICT`, and nothing is noted.
+    /// `MPI_ERR_RMA_CONFLICT`; the access is then not recorded.
     pub fn note(&mut self, rank: u32, act: Act, ranges: &[Range], in_fence: bool) -> Result<()> {
         let accessed = &mut self.targets[rank as usize];
         for (before, there) in accessed.iter().filter(|(before, _)| act.conflicts_with(*before, true)) {
@@ -177,17 +176,17 @@ impl Book {
         Ok(())
     }
 
-    /// All accesses to this target are complete.
+    /// Marks all accesses to this target as complete.
     pub fn complete(&mut self, rank: u32) {
         self.targets[rank as usize].clear();
     }
 
-    /// All accesses to this target are complete here, but what was put may not be there yet.
+    /// Marks all accesses to this target as locally complete: puts may not have reached the target.
     pub fn complete_here(&mut self, rank: u32) {
         self.targets[rank as usize].retain(|(act, _)| *act == Act::Put);
     }
 
-    /// A fence: what is to be told to each target.
+    /// Ends the epoch of a fence. Returns the encoded accesses for each target.
     pub fn fence(&mut self) -> Vec<Vec<u8>> {
         self.targets.iter_mut().for_each(Vec::clear);
         self.fenced.iter_mut().map(|accessed| encode(&std::mem::take(accessed))).collect()
@@ -210,7 +209,7 @@ fn encode(accessed: &Accessed) -> Vec<u8> {
     words.flat_map(u64::to_ne_bytes).collect()
 }
 
-/// What `encode` has made; as much of it as makes sense.
+/// Decodes the result of `encode`, up to the first invalid act.
 fn decode(bytes: &[u8]) -> Vec<(Act, Range)> {
     let mut words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("eight bytes")));
     let mut found = Vec::new();
@@ -224,7 +223,7 @@ fn decode(bytes: &[u8]) -> Vec<(Act, Range)> {
     found
 }
 
-/// Compares what the origins, by rank, have told target `me` of their accesses to its memory; a sentence about two that
+/// Compares the accesses that the origins, by rank, have reported to target `me`. Returns a sentence about two that
 /// conflict.
 pub(crate) fn between_origins(me: u32, told: &[Vec<u8>]) -> Option<String> {
     let mut all: Vec<(Range, usize, Act)> = Vec::new();
@@ -286,22 +285,22 @@ mod tests {
     }
 
     proptest! {
-        /// Against a list of the acts of every byte.
+        /// Compares with a model that lists the acts of every byte.
         #[test]
         fn one_origins_accesses_are_compared_byte_by_byte(
             accesses in prop::collection::vec((act(), 0u64..24, 1u64..6, prop::bool::weighted(0.1)), 1..30),
         ) {
-            let mut book = Book::new(1);
+            let mut access_log = AccessLog::new(1);
             let mut bytes: Vec<Vec<Act>> = vec![Vec::new(); 32];
             for (act, low, len, completes) in accesses {
                 let at = low as usize..(low + len) as usize;
                 let conflicts = bytes[at.clone()].iter().flatten().any(|before| act.conflicts_with(*before, true));
-                prop_assert_eq!(book.note(0, act, &[(low, low + len)], true).is_err(), conflicts);
+                prop_assert_eq!(access_log.note(0, act, &[(low, low + len)], true).is_err(), conflicts);
                 if !conflicts {
                     bytes[at].iter_mut().for_each(|acts| acts.push(act));
                 }
                 if completes {
-                    book.complete(0);
+                    access_log.complete(0);
                     bytes.iter_mut().for_each(Vec::clear);
                 }
             }
@@ -311,19 +310,19 @@ mod tests {
         fn accesses_of_several_origins_are_compared_byte_by_byte(
             accesses in prop::collection::vec((0usize..3, act(), 0u64..40, 1u64..4), 1..10),
         ) {
-            let mut books: Vec<Book> = (0..3).map(|_| Book::new(1)).collect();
+            let mut logs: Vec<AccessLog> = (0..3).map(|_| AccessLog::new(1)).collect();
             let mut bytes: Vec<Vec<(usize, Act)>> = vec![Vec::new(); 48];
             for (origin, act, low, len) in accesses {
-                books[origin].complete(0);
-                books[origin].note(0, act, &[(low, low + len)], true).expect("nothing is open");
+                logs[origin].complete(0);
+                logs[origin].note(0, act, &[(low, low + len)], true).expect("nothing is open");
                 bytes[low as usize..(low + len) as usize].iter_mut().for_each(|acts| acts.push((origin, act)));
             }
             let conflicts = bytes.iter().any(|acts| acts.iter().enumerate().any(|(i, (origin, act))| {
                 acts[i..].iter().any(|(other, later)| origin != other && act.conflicts_with(*later, false))
             }));
-            let told: Vec<Vec<u8>> = books.iter_mut().map(|book| book.fence().remove(0)).collect();
+            let told: Vec<Vec<u8>> = logs.iter_mut().map(|access_log| access_log.fence().remove(0)).collect();
             prop_assert_eq!(between_origins(0, &told).is_some(), conflicts);
-            let again: Vec<Vec<u8>> = books.iter_mut().map(|book| book.fence().remove(0)).collect();
+            let again: Vec<Vec<u8>> = logs.iter_mut().map(|access_log| access_log.fence().remove(0)).collect();
             prop_assert!(between_origins(0, &again).is_none(), "a fence begins anew");
         }
 
@@ -335,9 +334,9 @@ mod tests {
 
     #[test]
     fn the_sentences_say_who_and_where() {
-        let mut book = Book::new(3);
-        book.note(2, Act::Put, &[(0, 8), (16, 24)], true).expect("the first one");
-        let error = book.note(2, Act::Get, &[(20, 40)], true).expect_err("they overlap");
+        let mut access_log = AccessLog::new(3);
+        access_log.note(2, Act::Put, &[(0, 8), (16, 24)], true).expect("the first one");
+        let error = access_log.note(2, Act::Get, &[(20, 40)], true).expect_err("they overlap");
         assert!(
             error.detail.starts_with(
                 "bytes 20 to 24 of the window at rank 2 would be got, but this rank has put bytes 16 to 24 there before"
@@ -345,11 +344,11 @@ mod tests {
             "{}",
             error.detail
         );
-        book.note(1, Act::Get, &[(20, 40)], true).expect("another target");
-        book.complete_here(1);
-        book.note(1, Act::Put, &[(20, 40)], true).expect("what is got is complete");
-        book.complete_here(1);
-        book.note(1, Act::Get, &[(20, 40)], true).expect_err("what is put is not");
+        access_log.note(1, Act::Get, &[(20, 40)], true).expect("another target");
+        access_log.complete_here(1);
+        access_log.note(1, Act::Put, &[(20, 40)], true).expect("what is got is complete");
+        access_log.complete_here(1);
+        access_log.note(1, Act::Get, &[(20, 40)], true).expect_err("what is put is not");
         let sentence = of_two(7, (4, 8), (0, Act::Put), (2, Act::Accumulate { op: u32::MAX, element: 0 }));
         assert!(
             sentence.starts_with(

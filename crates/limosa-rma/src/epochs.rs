@@ -1,9 +1,9 @@
-//! Epochs: which accesses a process may make to which targets now, and which synchronisation call may follow (MPI-5
+//! Epochs: the accesses that a process may make now, by target, and the synchronisation calls that may follow (MPI-5
 //! section 12.5).
 //!
-//! A pure state machine. It knows what this process has called; what others have, it does not. A call that does not fit
-//! is `MPI_ERR_RMA_SYNC` and changes nothing. Which targets may be accessed now it also keeps in [`Gates`], for the fast
-//! paths, which do not ask the state machine.
+//! A pure state machine over the calls of this process; it does not know those of other processes. A call in the wrong
+//! state is `MPI_ERR_RMA_SYNC` and changes nothing. The accessible targets are also published in [`Gates`], for the
+//! fast paths, which bypass the state machine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -12,11 +12,11 @@ use limosa_mpi::error::Result;
 use limosa_mpi::fail;
 use smallvec::{SmallVec, smallvec};
 
-/// Of each target, whether accesses to it are legal without any change of the epochs. Closed where in doubt.
+/// Whether accesses to each target are legal without a state transition. Closed in doubt.
 pub(crate) struct Gates(Box<[AtomicU8]>);
 
 const CLOSED: u8 = 0;
-/// In an epoch of a fence, or of `MPI_Win_start`.
+/// In the epoch of a fence, or of `MPI_Win_start`.
 const ACTIVE: u8 = 1;
 /// Locked.
 const PASSIVE: u8 = 2;
@@ -26,20 +26,20 @@ impl Gates {
         Gates((0..targets).map(|_| AtomicU8::new(CLOSED)).collect())
     }
 
-    /// Whether accesses to a target are legal now. Another thread's call may end the epoch meanwhile, but a program that
-    /// does so is wrong.
+    /// Returns whether accesses to a target are legal now. A concurrent call that ends the epoch makes the program
+    /// erroneous.
     #[inline(always)]
     pub fn is_open(&self, target: usize) -> bool {
         self.0[target].load(Ordering::Relaxed) != CLOSED
     }
 
-    /// Whether a target is accessed in an epoch that it ends itself: of a fence, or of `MPI_Win_start`.
+    /// Returns whether a target is accessed in an epoch that the target ends too: of a fence, or of `MPI_Win_start`.
     #[inline]
     pub fn is_active(&self, target: usize) -> bool {
         self.0[target].load(Ordering::Relaxed) == ACTIVE
     }
 
-    /// Whether a target is locked.
+    /// Returns whether a target is locked.
     #[inline(always)]
     pub fn is_locked(&self, target: usize) -> bool {
         self.0[target].load(Ordering::Relaxed) == PASSIVE
@@ -56,10 +56,10 @@ impl Gates {
     }
 }
 
-/// How a target is locked.
+/// Mode of a lock on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
-    /// `MPI_MODE_NOCHECK`: nobody was asked, and nobody is to be told.
+    /// `MPI_MODE_NOCHECK`: the lock was not requested and need not be released.
     pub unchecked: bool,
 }
 
@@ -69,21 +69,21 @@ pub(crate) type Ranks = SmallVec<[u32; 8]>;
 /// Locked targets.
 type Locks = SmallVec<[(u32, Held); 4]>;
 
-/// How a target is held, if it is.
+/// Returns the mode of the lock on a target, if it is locked.
 fn held(locks: &Locks, target: u32) -> Option<Held> {
     locks.iter().find(|(rank, _)| *rank == target).map(|(_, held)| *held)
 }
 
-/// What this process may do as an origin.
+/// Access epoch of this process as an origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Access {
     /// Nothing.
     None,
-    /// After a fence. `used`: an access was made.
+    /// After a fence. `used`: there was an access.
     Fence { used: bool },
     /// `MPI_Win_start` to these targets.
     Started(Ranks),
-    /// `MPI_Win_lock` of each of these, by rank.
+    /// `MPI_Win_lock` of each of these targets.
     Locked(Locks),
     /// `MPI_Win_lock_all`.
     LockedAll(Held),
@@ -93,27 +93,27 @@ enum Access {
 pub(crate) struct Epochs {
     gates: Arc<Gates>,
     access: Access,
-    /// `MPI_Win_post` for these origins.
+    /// Origins of the exposure epoch of `MPI_Win_post`.
     posted: Option<Ranks>,
 }
 
 impl Epochs {
-    /// None yet, on a window with so many targets.
+    /// Creates the state of a window with so many targets: no epoch.
     pub fn new(targets: usize) -> Epochs {
         Epochs { gates: Arc::new(Gates::new(targets)), access: Access::None, posted: None }
     }
 
-    /// Which targets may be accessed.
+    /// Returns the gates of the targets.
     pub fn gates(&self) -> &Arc<Gates> {
         &self.gates
     }
 
-    /// The epoch of a fence is open.
+    /// Returns whether the epoch of a fence is open.
     pub fn is_fenced(&self) -> bool {
         matches!(self.access, Access::Fence { .. })
     }
 
-    /// In words, what is open.
+    /// Describes the open epoch.
     fn open(&self) -> String {
         match &self.access {
             Access::None => "no access epoch is open".to_owned(),
@@ -127,7 +127,7 @@ impl Epochs {
         }
     }
 
-    /// An access to `target` is about to be made. `passive`: one that needs a lock, as those with requests do.
+    /// Checks an access to `target`, and records it. `passive`: it needs a lock, as accesses with requests do.
     pub fn access(&mut self, target: u32, passive: bool) -> Result<()> {
         let allowed = match &mut self.access {
             Access::None => false,
@@ -173,7 +173,7 @@ impl Epochs {
         }
     }
 
-    /// `MPI_Win_fence` begins.
+    /// Checks that `MPI_Win_fence` may begin.
     pub fn check_fence(&self) -> Result<()> {
         if self.posted.is_some() {
             fail!(MPI_ERR_RMA_SYNC, "MPI_Win_fence was called in an epoch of MPI_Win_post: call MPI_Win_wait first");
@@ -184,7 +184,7 @@ impl Epochs {
         }
     }
 
-    /// It ends. `succeed`: accesses may follow.
+    /// Records the end of a fence. `succeed`: accesses may follow.
     pub fn fence(&mut self, succeed: bool) {
         self.gates.set_all(CLOSED);
         self.access = if succeed { Access::Fence { used: false } } else { Access::None };
@@ -254,7 +254,7 @@ impl Epochs {
         self.access = Access::None;
     }
 
-    /// `MPI_Win_flush` and its sisters need a lock. `target`: of this rank; otherwise of any.
+    /// Checks the lock that `MPI_Win_flush` and its variants need: of `target`, or of any.
     pub fn check_flush(&self, target: Option<u32>) -> Result<()> {
         let allowed = match &self.access {
             Access::Locked(locks) => target.is_none_or(|target| held(locks, target).is_some()),
@@ -277,7 +277,7 @@ impl Epochs {
         self.access = Access::Started(targets);
     }
 
-    /// The targets of the epoch that `MPI_Win_complete` ends.
+    /// Returns the targets of the epoch that `MPI_Win_complete` ends.
     pub fn check_complete(&self) -> Result<Ranks> {
         match &self.access {
             Access::Started(targets) => Ok(Ranks::from_slice(targets)),
@@ -307,7 +307,7 @@ impl Epochs {
         }
     }
 
-    /// The origins of the epoch that `MPI_Win_wait` ends.
+    /// Returns the origins of the epoch that `MPI_Win_wait` ends.
     pub fn check_wait(&self) -> Result<Ranks> {
         match &self.posted {
             Some(origins) => Ok(Ranks::from_slice(origins)),
@@ -394,7 +394,7 @@ mod tests {
         epochs.check_free().unwrap();
     }
 
-    /// The targets that may be accessed.
+    /// Returns the targets that may be accessed.
     fn open(epochs: &Epochs) -> Vec<usize> {
         (0..5).filter(|target| epochs.gates().is_open(*target)).collect()
     }

@@ -1,4 +1,5 @@
-//! What arrives from a target in answers: the operation under the request of `MPI_Rget` and `MPI_Rget_accumulate`.
+//! Fetches: the operation behind the request of `MPI_Rget` and `MPI_Rget_accumulate`, which collects a target's
+//! answers.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -14,37 +15,37 @@ use parking_lot::Mutex;
 use crate::station::Station;
 use crate::window::Window;
 
-/// Answers under way.
+/// Pending answers of one access.
 pub(crate) struct Fetch {
     comm: Arc<Comm>,
-    /// The handle of the window.
+    /// Handle of the window.
     window: usize,
     target: u32,
     station: Weak<Station>,
-    /// Answers that have not come, and one more while they are being asked for.
+    /// Number of pending answers, plus one while requests are being sent.
     open: AtomicUsize,
     error: Mutex<Option<Error>>,
 }
 
 impl Fetch {
-    /// Of a window's memory at a target.
+    /// Creates the fetch of an access to a target of a window.
     pub fn new(window: &Window, target: u32) -> Arc<Fetch> {
         let (comm, station) = (window.comm.clone(), Arc::downgrade(&window.station));
         let window = window.handle.load(Ordering::Relaxed);
         Arc::new(Fetch { comm, window, target, station, open: AtomicUsize::new(1), error: Mutex::new(None) })
     }
 
-    /// One more answer is to come.
+    /// Counts one more pending answer.
     pub fn expect_part(&self) {
         self.open.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One has come, or all have been asked for.
+    /// Counts an answer as received, or the end of the requests.
     pub fn part_came(&self) {
         self.open.fetch_sub(1, Ordering::Release);
     }
 
-    /// It fails.
+    /// Fails the operation.
     pub fn fail(&self, error: Error) {
         self.error.lock().get_or_insert(error);
     }
@@ -53,7 +54,7 @@ impl Fetch {
         self.open.load(Ordering::Acquire) == 0
     }
 
-    /// What makes the rest of it impossible.
+    /// Returns the reason why the operation cannot complete, if any.
     fn lost(&self) -> Option<Error> {
         self.comm.engine().lost_group(self.comm.coll_context()).map(error_of)
     }
@@ -79,7 +80,7 @@ impl Operation for Fetch {
     fn look(&self) -> Option<End> {
         if !self.is_done() {
             let error = self.lost()?;
-            // The memory is the program's again: nobody writes there any more.
+            // The memory belongs to the program again: later answers are not written there.
             if let Some(station) = self.station.upgrade() {
                 station.state.lock().withdraw();
             }

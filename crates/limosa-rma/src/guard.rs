@@ -1,15 +1,15 @@
-//! What keeps accumulation atomic for each element of a target's memory (MPI-5 section 12.7.1).
+//! Guards: atomicity of accumulation for each element of a target's memory (MPI-5 section 12.7.1).
 //!
-//! There are three ways to change elements, and [`Guard`] keeps them apart:
+//! There are three modes of changing elements, and [`Guard`] separates them:
 //!
-//! | way | for | excluded |
+//! | mode | for | excludes |
 //! |---|---|---|
-//! | [`number`](Guard::number) | one number, by an atomic instruction | those in bulk |
+//! | [`number`](Guard::number) | one number, by an atomic instruction | bulk updates |
 //! | [`bulk`](Guard::bulk) | many numbers, by ordinary loads and stores | all others |
-//! | [`hold`](Guard::hold) | elements that no atomic instruction can change | those in bulk, and each other |
+//! | [`hold`](Guard::hold) | elements that no atomic instruction can change | bulk updates, and each other |
 //!
-//! A number that the thread changes which made the window costs no locked instruction besides its own, unless somebody
-//! works in bulk meanwhile ([`limosa_base::bulk`]).
+//! For the thread that created the window, a single number costs no locked instruction besides its own, except near
+//! bulk updates ([`limosa_base::bulk`]).
 
 use std::sync::Arc;
 
@@ -22,68 +22,69 @@ use limosa_base::sync::{AtomicU32, Ordering, yield_now};
 use crate::memory::Area;
 use crate::shared_lock::LockWord;
 
-/// Single numbers that the owner changes in a row by locked instructions before it expects no more work in bulk. They
-/// have cost it as much as the heavy fence of the next one who works in bulk.
+/// Consecutive single updates of the owner by locked instructions, after which it expects no more bulk updates. They
+/// have cost about as much as the heavy fence of the next bulk update.
 const CALM_AFTER: u32 = 256;
 
-/// What a member of a window has in memory that others change too: of its own memory, and of what it does to others'.
+/// Shared state of a window's member: for updates of its memory, and for its own updates of other members' memory.
 #[derive(Default)]
 #[repr(C, align(64))]
 pub(crate) struct Member {
-    /// Held by whoever changes elements of this member's memory in bulk, or such as the processor cannot change at once.
+    /// Held during bulk updates of this member's memory, and during updates of elements that the processor cannot
+    /// change atomically.
     lock: ProcessLock,
     bulk: Bulk,
     user: User,
     /// The lock of `MPI_Win_lock`.
     pub window_lock: LockWord,
-    /// In the first member's line: how many members have sent accesses by packets before a fence
-    /// ([`Notices`](crate::notices::Notices)); the fences take turns.
+    /// In the first member's line: number of members that have sent accesses by packets before a fence
+    /// ([`Notices`](crate::notices::Notices)); consecutive fences alternate.
     pub senders: [AtomicU32; 2],
 }
 
-/// Where a member says that it is changing numbers.
+/// Announcement of a member's single updates.
 #[derive(Default)]
 #[repr(C, align(64))]
 struct User {
     singles: Singles,
-    /// Its place on the host, counted from 1.
-    place: AtomicU32,
+    /// Number of the process on the host, counted from 1.
+    host_number: AtomicU32,
 }
 
 // SAFETY: atomics only, for which any bytes are valid.
 unsafe impl Foreign for Member {}
 
-/// Where the lines of the members are.
+/// Memory of the members' lines.
 enum Lines {
-    /// In memory that they share.
+    /// Shared by the members.
     Area(Arc<Area>),
-    /// Only this process changes its memory.
+    /// Of this process, which alone changes its memory.
     Own(Arc<[Member; 1]>),
 }
 
-/// Guards the memory of a member.
+/// Guard of a member's memory.
 pub(crate) struct Guard {
     lines: Lines,
-    /// Of the member whose memory it is; it lives as long as the lines.
+    /// Line of the member whose memory it is; it lives as long as `lines`.
     member: &'static Member,
-    /// Of this process; likewise.
+    /// Line of this process; it lives as long as `lines`.
     user: &'static User,
-    /// The thread that has made the guard owns the process's word.
+    /// The thread that created the guard, which owns the process's announcement.
     owner: usize,
-    /// Numbers that the owner has changed by locked instructions.
+    /// Updates by the owner with locked instructions.
     streak: AtomicU32,
 }
 
 impl Guard {
-    /// For memory that only this process changes.
+    /// Creates a guard for memory that only this process changes.
     pub fn own() -> Guard {
         Guard::new(Lines::Own(Arc::default()), 0, 0)
     }
 
-    /// For the memory of a member of an area, of which this process is the member `me`. All guards of an area are made
-    /// by one thread.
+    /// Creates a guard for the memory of a member of an area, of which this process is member `me`. One thread creates
+    /// all guards of an area.
     pub fn shared(area: &Arc<Area>, member: usize, me: usize) -> Guard {
-        area.lines()[me].user.place.store(area.host().me() + 1, Ordering::Relaxed);
+        area.lines()[me].user.host_number.store(area.host().me() + 1, Ordering::Relaxed);
         Guard::new(Lines::Area(area.clone()), member, me)
     }
 
@@ -92,7 +93,8 @@ impl Guard {
             Lines::Area(area) => area.lines(),
             Lines::Own(line) => &line[..],
         };
-        // SAFETY: the lines stay where they are as long as the guard, which keeps them, and it gives no reference away.
+        // SAFETY: the lines stay in host_number as long as the guard, which keeps them alive and does not expose the
+        // references.
         let all: &'static [Member] = unsafe { &*all };
         Guard { lines, member: &all[member], user: &all[me].user, owner: this_thread(), streak: AtomicU32::new(0) }
     }
@@ -104,22 +106,24 @@ impl Guard {
         }
     }
 
-    /// Whether the process at a place of the host lives, counted from 0.
-    fn is_alive(&self, place: u32) -> bool {
+    /// Returns whether the process with this number on the host, counted from 0, is alive.
+    fn is_alive(&self, host_number: u32) -> bool {
         match &self.lines {
-            Lines::Area(area) => (place as usize) < area.host().places().len() && area.host().is_alive(place),
+            Lines::Area(area) => {
+                (host_number as usize) < area.host().places().len() && area.host().is_alive(host_number)
+            }
             Lines::Own(_) => true,
         }
     }
 
     fn lock(&self) -> Locked<'_> {
-        let place = match &self.lines {
+        let host_number = match &self.lines {
             Lines::Area(area) => area.host().me(),
             Lines::Own(_) => 0,
         };
-        let locked = self.member.lock.lock(place, |holder| self.is_alive(holder));
+        let locked = self.member.lock.lock(host_number, |holder| self.is_alive(holder));
         if locked.is_taken_over {
-            // Its holder has died: one element may be half written, and there is nobody who could repair it.
+            // The lock's holder has died. One element may be half written, which cannot be repaired.
             self.member.bulk.end();
         }
         locked
@@ -152,7 +156,7 @@ impl Guard {
         result
     }
 
-    /// The owner has changed a number by locked instructions.
+    /// Counts an update of the owner by locked instructions.
     fn count_number(&self) {
         let streak = self.streak.load(Ordering::Relaxed) + 1;
         self.streak.store(streak % CALM_AFTER, Ordering::Relaxed);
@@ -162,7 +166,7 @@ impl Guard {
         }
     }
 
-    /// Runs `change` while nobody else changes elements of this memory.
+    /// Runs `change` with exclusive access to the elements of this memory.
     pub fn bulk(&self, change: impl FnOnce()) {
         let _locked = self.lock();
         self.streak.store(0, Ordering::Relaxed);
@@ -172,8 +176,8 @@ impl Guard {
             while !line.user.singles.are_out() {
                 yields = yields.wrapping_add(1);
                 if yields.is_multiple_of(YIELDS_PER_LIVENESS_CHECK) {
-                    let place = line.user.place.load(Ordering::Relaxed);
-                    if place != 0 && !self.is_alive(place - 1) {
+                    let host_number = line.user.host_number.load(Ordering::Relaxed);
+                    if host_number != 0 && !self.is_alive(host_number - 1) {
                         break;
                     }
                 }
@@ -210,12 +214,12 @@ mod tests {
                     for i in 0..2000 {
                         let at = numbers.0.get().cast::<u64>();
                         if thread < 2 {
-                            // SAFETY: in the array, and nobody is there with ordinary loads and stores.
+                            // SAFETY: in the array, without concurrent ordinary loads and stores.
                             guard.number(|| unsafe {
                                 std::sync::atomic::AtomicU64::from_ptr(at.add(i % 64)).fetch_add(1, Ordering::Relaxed)
                             });
                         } else {
-                            // SAFETY: nobody else is there.
+                            // SAFETY: the access is exclusive.
                             guard.bulk(|| unsafe { (*numbers.0.get()).iter_mut().for_each(|number| *number += 1) });
                         }
                     }

@@ -1,4 +1,4 @@
-//! Hints of windows: what a program promises about its use of one (MPI-5 section 12.2.1 and following).
+//! Hints of windows: promises of the program about their use (MPI-5 section 12.2.1 and following).
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use limosa_mpi::error::Result;
 use limosa_mpi::info::Info;
 use parking_lot::Mutex;
 
-/// Key and value where the program says nothing.
+/// Keys and default values.
 const KEYS: [(&str, &str); 7] = [
     ("no_locks", "false"),
     ("accumulate_ordering", "rar,raw,war,waw"),
@@ -29,7 +29,7 @@ impl Hints {
         hints
     }
 
-    /// Takes over the hints that `info` gives a value that makes sense. Others are ignored, as the standard allows.
+    /// Sets the hints for which `info` has a valid value. Others are ignored, as the standard allows.
     pub fn update(&self, info: &Info) {
         let mut values = self.0.lock();
         for ((key, default), value) in KEYS.iter().zip(&mut *values) {
@@ -42,15 +42,15 @@ impl Hints {
         }
     }
 
-    /// Whether the parts of shared memory need not follow each other.
+    /// Returns whether the parts of shared memory need not be contiguous.
     pub(crate) fn are_apart(&self) -> bool {
         self.0.lock()[KEYS.len() - 1] == b"true"
     }
 
-    /// All hints with their values in use.
+    /// Returns all hints with their values in use.
     ///
     /// # Errors
-    /// None that can happen here.
+    /// None.
     pub fn to_info(&self) -> Result<Arc<Info>> {
         let info = Info::new();
         for ((key, _), value) in KEYS.iter().zip(&*self.0.lock()) {

@@ -1,38 +1,39 @@
 //! One-sided communication (MPI-5 chapter 12): windows, accesses to them, and their synchronisation.
 //!
-//! A target's memory is reached in one of three ways, chosen for each target when the window is made
+//! There are three paths to a target's memory. The path to each target is chosen when the window is created
 //! ([`window`](Window)):
 //!
-//! | way | when | put and get | accumulate |
+//! | path | when | put and get | accumulate |
 //! |---|---|---|---|
-//! | direct | it is mapped here: the library's memory, that of `MPI_Alloc_mem`, a process's own | copies | under a guard beside it |
-//! | attached | the program's, on this host, if cross-memory attach is allowed | the system copies; short ones by packets while the target polls | by packets |
+//! | direct | mapped here: the library's memory, that of `MPI_Alloc_mem`, a process's own | copies | under a guard |
+//! | attached | the program's memory on this host, if cross-memory attach is allowed | system copies; short ones by packets while the target polls | by packets |
 //! | remote | otherwise | by packets | by packets |
 //!
 //! | module | holds |
 //! |---|---|
-//! | `window` | the object, its creation and end |
-//! | `epochs` | which calls are legal now: a pure state machine |
-//! | `access` | put, get, accumulate and the like, on the origin's side |
-//! | `accumulate` | what accumulation does to elements in memory, atomically |
-//! | `packets` | accesses in packets, on the origin's side |
-//! | `station` | handlers of packets: the target's side, and answers |
-//! | `guard` | what keeps accumulation atomic in memory that others share |
-//! | `shared_lock` | the locks of targets, where all members share memory |
-//! | `notices` | who has posted and completed, where all members share memory |
-//! | `locks` | the queue of a target's lock, kept by the target where not |
-//! | `conflicts` | accesses that touch the same bytes in one epoch, found with `LIMOSA_CHECK=1` |
-//! | `fast_path` | frequent accesses that need no check: straight in memory |
+//! | `window` | the object, its creation and destruction |
+//! | `epochs` | legality of calls: a pure state machine |
+//! | `access` | put, get, accumulate and the like: origin side |
+//! | `accumulate` | atomic accumulation on elements in memory |
+//! | `packets` | accesses in packets: origin side |
+//! | `station` | handlers of packets: target side, and answers |
+//! | `guard` | atomicity of accumulation in shared memory |
+//! | `shared_lock` | locks of targets, where all members share memory |
+//! | `notices` | notices of post and complete, where all members share memory |
+//! | `locks` | queue of a target's lock, kept by the target elsewhere |
+//! | `conflicts` | detection of accesses to the same bytes in one epoch, with `LIMOSA_CHECK=1` |
+//! | `fast_path` | frequent accesses without further checks, directly in memory |
 //! | `sync` | fence, lock, flush, post, start, complete, wait |
-//! | `allocated` | memory of `MPI_Alloc_mem` that others can map |
-//! | `memory`, `agree`, `hints`, `wire`, `fetch` | what these need |
+//! | `allocated` | memory of `MPI_Alloc_mem` that other processes can map |
+//! | `memory`, `agree`, `hints`, `wire`, `fetch` | helpers of these |
 //!
 //! Contract
-//! - Data of an access are on their way, or copied, when its call returns: what `MPI_Put` and `MPI_Accumulate` read may
-//!   be changed at once. What `MPI_Get` and its like write is there after a flush, or at the end of the epoch.
-//! - A target that computes delays nobody: packets that somebody waits for wake its helper thread.
-//! - Each element is accumulated atomically, whatever way its origins reach it.
-//! - The death of a member ends whatever waits, as it does in collectives.
+//! - When the call of an access returns, its data have been copied or sent: the operands of `MPI_Put` and
+//!   `MPI_Accumulate` may be changed at once. Results of `MPI_Get` and its variants are there after a flush, or at the
+//!   end of the epoch.
+//! - A computing target delays no process: packets for which an origin waits wake the target's helper thread.
+//! - Each element is accumulated atomically, whatever the paths of the origins.
+//! - The death of a member ends all waits, as in collectives.
 
 mod access;
 mod accumulate;
@@ -59,4 +60,4 @@ pub use fast_path::Spot;
 pub use hints::Hints;
 pub use station::perform_access;
 pub use sync::LockKind;
-pub use window::{Flavor, Part, Window};
+pub use window::{Flavor, Window, WindowPart};

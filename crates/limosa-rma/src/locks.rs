@@ -1,30 +1,30 @@
-//! Passive-target locks as their target keeps them: who holds the window, and who waits for it, in order.
+//! Passive-target locks at their target: the holders and the queue of waiting ranks.
 //!
-//! Pure. Requests are granted in the order in which they come; readers (`MPI_LOCK_SHARED`) that follow each other share
-//! the lock. So nobody waits for ever behind others that came later.
+//! Pure. Requests are granted in the order of arrival; consecutive readers (`MPI_LOCK_SHARED`) share the lock. Hence no
+//! rank starves.
 
 use std::collections::VecDeque;
 
 /// The lock of one target.
 #[derive(Debug, Default)]
 pub(crate) struct LockQueue {
-    /// Ranks that hold it; several only if it is shared.
+    /// Ranks that hold the lock; several only if it is shared.
     holders: Vec<u32>,
     is_exclusive: bool,
     waiting: VecDeque<Waiting>,
 }
 
-/// A rank that waits.
+/// A waiting rank.
 #[derive(Debug)]
 struct Waiting {
     rank: u32,
     exclusive: bool,
-    /// The number of its request.
+    /// Number of its request.
     ticket: u64,
 }
 
 impl LockQueue {
-    /// A rank asks for the lock; false if it asks twice.
+    /// Requests the lock for a rank. Returns false if the rank has requested it already.
     pub fn request(&mut self, rank: u32, exclusive: bool, ticket: u64) -> bool {
         if self.holders.contains(&rank) || self.waiting.iter().any(|other| other.rank == rank) {
             return false;
@@ -33,7 +33,7 @@ impl LockQueue {
         true
     }
 
-    /// A rank gives the lock back, or no longer waits for it; false if it does neither.
+    /// Releases the lock of a rank, or cancels its request. Returns false if it has neither.
     pub fn release(&mut self, rank: u32) -> bool {
         let before = self.holders.len() + self.waiting.len();
         self.holders.retain(|holder| *holder != rank);
@@ -41,7 +41,7 @@ impl LockQueue {
         before != self.holders.len() + self.waiting.len()
     }
 
-    /// The next rank that gets the lock, if any can have it now, with the number of its request.
+    /// Grants the lock to the next rank, if possible now. Returns the rank and the number of its request.
     pub fn grant(&mut self) -> Option<(u32, u64)> {
         let &Waiting { rank, exclusive, ticket } = self.waiting.front()?;
         if !self.holders.is_empty() && (exclusive || self.is_exclusive) {
@@ -102,7 +102,7 @@ mod tests {
                 prop_assert!(writers == 0 || held.len() == 1);
             }
             while !held.is_empty() || !asked.is_empty() {
-                prop_assert!(!held.is_empty(), "somebody waits for nobody");
+                prop_assert!(!held.is_empty(), "a rank waits for a free lock");
                 let (rank, _) = held.remove(0);
                 queue.release(rank);
                 while queue.grant().is_some() {

@@ -1,4 +1,4 @@
-//! The memory of windows: what the members of a host share, memory of this process, or the program's own.
+//! Memory of windows: shared by the members of a host, private to this process, or the program's own.
 
 use std::alloc::{self, Layout};
 use std::io;
@@ -10,49 +10,50 @@ use limosa_p2p::HostMemory;
 
 use crate::allocated::{Bytes, LINE};
 use crate::guard::Member;
-use crate::notices::Told;
+use crate::notices::Notified;
 use crate::shared_lock::Waiter;
 
-/// Memory that the members of a window on one host share: a few lines for each ([`Member`]), the places of each in the
-/// queue of each one's lock ([`Waiter`]), what each was told by each ([`Told`]), then their parts of the window.
+/// Memory that the members of a window on one host share: a few lines per member ([`Member`]); for each lock, the
+/// members' queue entries ([`Waiter`]); the notices of each pair ([`Notified`]); and the members' parts of the window.
 pub(crate) struct Area {
     first: Shared<Member>,
     host: Arc<HostMemory>,
     members: usize,
-    /// If this process is to give the memory back when it is the last to use it: its place and length.
+    /// Position and length of the area, if this process frees the memory when it is the last user.
     owned: Option<(u64, usize)>,
 }
 
-/// How the parts of an area lie.
+/// Layout of an area.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// Of each member, the offset of its part.
+    /// Offset of each member's part.
     pub starts: Vec<usize>,
     /// Bytes of the area.
     pub bytes: usize,
-    /// Of the area's address.
+    /// Alignment of the area's address.
     pub alignment: usize,
 }
 
 impl Plan {
-    /// Where the places in queues begin.
+    /// Returns the offset of the queue entries.
     fn waiters(members: usize) -> Option<usize> {
         members.checked_mul(size_of::<Member>())
     }
 
-    /// Where what a member was told begins; `None` beyond the address space. For as many as there are members: its end.
-    fn told(members: usize, member: usize) -> Option<usize> {
+    /// Returns the offset of a member's notices; `None` beyond the address space. With `member` equal to `members`:
+    /// their end.
+    fn notices(members: usize, member: usize) -> Option<usize> {
         let waiters = members.checked_mul(members)?.checked_mul(size_of::<Waiter>())?;
-        let row = members.checked_mul(size_of::<Told>())?.checked_next_multiple_of(LINE)?;
+        let row = members.checked_mul(size_of::<Notified>())?.checked_next_multiple_of(LINE)?;
         let start = Self::waiters(members)?.checked_add(waiters)?.checked_next_multiple_of(LINE)?;
         start.checked_add(row.checked_mul(member)?)
     }
 
-    /// Places parts of these sizes, one directly behind the other if `contiguous`, else at multiples of `alignment`;
-    /// `None` if they do not fit in the address space.
+    /// Lays out parts of these sizes, without gaps if `contiguous`, else at multiples of `alignment`. Returns `None` if
+    /// they do not fit in the address space.
     pub fn new(sizes: &[usize], contiguous: bool, alignment: usize) -> Option<Plan> {
         let of_area = alignment.max(PAGE);
-        let mut end = Self::told(sizes.len(), sizes.len())?.checked_next_multiple_of(of_area)?;
+        let mut end = Self::notices(sizes.len(), sizes.len())?.checked_next_multiple_of(of_area)?;
         let mut starts = Vec::with_capacity(sizes.len());
         for &size in sizes {
             if !contiguous {
@@ -77,34 +78,34 @@ impl Area {
         Ok(Area { first, host: host.clone(), members: plan.starts.len(), owned })
     }
 
-    /// Where a member's part begins.
+    /// Returns the address of a member's part.
     pub fn address(&self, plan: &Plan, member: usize) -> *mut u8 {
         self.first.mapping().address(plan.starts[member])
     }
 
-    /// What each member has beside its part.
+    /// Returns the lines of the members.
     #[inline(always)]
     pub fn lines(&self) -> &[Member] {
         // SAFETY: they consist of atomics, for which any bytes are valid.
         unsafe { self.first.mapping().slice(0, self.members) }
     }
 
-    /// The places of the members in the queue of one member's lock.
+    /// Returns the members' entries in the queue of one member's lock.
     pub fn waiters(&self, member: usize) -> &[Waiter] {
         let start = Plan::waiters(self.members).expect("the area exists") + member * self.members * size_of::<Waiter>();
         // SAFETY: as above.
         unsafe { self.first.mapping().slice(start, self.members) }
     }
 
-    /// What a member was told by each.
+    /// Returns the notices of all members for one member.
     #[inline]
-    pub fn told(&self, member: usize) -> &[Told] {
-        let start = Plan::told(self.members, member).expect("the area exists");
+    pub fn notices(&self, member: usize) -> &[Notified] {
+        let start = Plan::notices(self.members, member).expect("the area exists");
         // SAFETY: as above.
         unsafe { self.first.mapping().slice(start, self.members) }
     }
 
-    /// The host whose memory it is.
+    /// Returns the host whose memory it is.
     pub fn host(&self) -> &HostMemory {
         &self.host
     }
@@ -118,7 +119,7 @@ impl Drop for Area {
     }
 }
 
-/// Zeroed memory of this process.
+/// Zeroed private memory.
 pub(crate) struct Block {
     start: NonNull<u8>,
     layout: Layout,
@@ -130,7 +131,7 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 impl Block {
-    /// `None` if there is not so much memory.
+    /// Allocates the block; `None` if there is not enough memory.
     pub fn new(bytes: usize, alignment: usize) -> Option<Block> {
         let layout = Layout::from_size_align(bytes.max(1), alignment).ok()?;
         // SAFETY: the layout is not empty.
@@ -150,12 +151,12 @@ impl Drop for Block {
     }
 }
 
-/// What keeps the memory of a window.
+/// Owner of a window's memory.
 #[allow(dead_code)] // held, not used
-pub(crate) enum Keeper {
+pub(crate) enum MemoryOwner {
     Area(Arc<Area>),
     Block(Block),
-    /// The program does. Memory of others that is mapped here.
+    /// The program; with mapped memory of other processes.
     Program(Vec<Shared<Bytes>>),
 }
 

@@ -1,13 +1,14 @@
 //! Notices of `MPI_Win_post` and `MPI_Win_complete` in memory that all members of a window share (MPI-5 section
 //! 12.5.2).
 //!
-//! Of each pair of members there are two numbers, in lines of the one that is told: how often the other has posted, and
-//! how often it has completed. Who waits compares them with how many it has taken; who tells rings its doorbell, which
-//! costs a look at a word unless it sleeps. A notice is stored after all that was done before it, so who sees it sees
-//! that too. Where not all members share memory, notices go by packets ([`wire::POST`](crate::wire::POST)).
+//! Each ordered pair of members has two counters, in lines of the receiving member: the sender's posts and its
+//! completions. A waiting member compares them with the number of notices that it has taken. The sender rings the
+//! receiver's doorbell, which costs one load unless the receiver sleeps. A notice is stored with release ordering: a
+//! member that sees it also sees everything that the sender did before. Where not all members share memory, notices are
+//! packets ([`wire::POST`](crate::wire::POST)).
 //!
-//! A third number says how many accesses the other has sent by packets, up to its last fence or completion. Who is told
-//! does them before its own epoch ends, so that the other one need not ask for an answer.
+//! A third counter is the number of accesses that the sender has sent by packets, up to its last fence or completion.
+//! The receiver executes them before its own epoch ends, so that the sender need not request an answer.
 
 use std::sync::Arc;
 
@@ -17,58 +18,59 @@ use limosa_p2p::Address;
 
 use crate::memory::Area;
 
-/// What a notice says.
+/// Kind of a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notice {
-    /// `MPI_Win_post`: the teller's memory may be accessed.
+    /// `MPI_Win_post`: the sender's memory may be accessed.
     Post,
-    /// `MPI_Win_complete`: the teller accesses this memory no more.
+    /// `MPI_Win_complete`: the sender no longer accesses this memory.
     Complete,
 }
 
-/// What one member has told another one; the numbers wrap around.
+/// Notices of one member for another. The counters wrap around.
 #[derive(Default)]
 #[repr(C)]
-pub(crate) struct Told {
-    /// How often each notice.
+pub(crate) struct Notified {
+    /// Number of notices of each kind.
     notices: [AtomicU32; 2],
-    /// Accesses sent by packets.
+    /// Number of accesses sent by packets.
     packets: AtomicU32,
 }
 
-/// What there is between this process and another member.
+/// Notices between this process and a peer.
 struct Pair {
-    /// What this one has told, and what it was told. They live as long as the area.
-    said: &'static Told,
-    heard: &'static Told,
-    /// The notices that this process has taken.
+    /// The notices that this process has sent and received. They live as long as the area.
+    sent_notices: &'static Notified,
+    received_notices: &'static Notified,
+    /// Number of notices that this process has taken, of each kind.
     taken: [AtomicU32; 2],
-    /// Where the other's doorbell is.
+    /// Address of the peer's doorbell.
     address: Address,
 }
 
 /// The notices of all members.
 pub(crate) struct Notices {
     pairs: Box<[Pair]>,
-    /// How many fences there were; it wraps around.
+    /// Number of fences; it wraps around.
     fences: AtomicU32,
-    /// The counters of [`Notices::count_sender`] after the last fence that used each.
+    /// Counters of [`Notices::count_sender`] as read by the last fence that used each.
     senders_seen: [AtomicU32; 2],
     area: Arc<Area>,
 }
 
 impl Notices {
-    /// The notices in the area, for its member `me`. All members of the window are members of the area.
+    /// Creates the view of the notices in the area, for member `me`. All members of the window are members of the area.
     pub fn new(area: &Arc<Area>, comm: &Comm, me: usize) -> Notices {
         let address = |rank: usize| match comm.group().world_rank(rank) {
             Some(peer) if rank != me => comm.engine().host_address(peer).expect("all members share memory"),
             _ => area.host().me(),
         };
         let pair = |rank: usize| {
-            let (said, heard): (*const Told, *const Told) = (&area.told(rank)[me], &area.told(me)[rank]);
-            // SAFETY: they stay where they are as long as the area, which is kept here; no reference is given away.
-            let (said, heard) = unsafe { (&*said, &*heard) };
-            Pair { said, heard, taken: Default::default(), address: address(rank) }
+            let (sent_notices, received_notices): (*const Notified, *const Notified) =
+                (&area.notices(rank)[me], &area.notices(me)[rank]);
+            // SAFETY: they stay in place as long as the area, which is kept alive here; no reference is exposed.
+            let (sent_notices, received_notices) = unsafe { (&*sent_notices, &*received_notices) };
+            Pair { sent_notices, received_notices, taken: Default::default(), address: address(rank) }
         };
         Notices {
             pairs: (0..comm.size()).map(pair).collect(),
@@ -78,20 +80,20 @@ impl Notices {
         }
     }
 
-    /// Tells a member. All that was written before is there for it to see.
+    /// Sends a notice to a member, which then sees all earlier writes.
     pub fn tell(&self, member: u32, notice: Notice) {
         let pair = &self.pairs[member as usize];
-        let said = &pair.said.notices[notice as usize];
-        // Pairs with the acquire in `has`. Only this process writes it.
-        said.store(said.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
+        let sent_notices = &pair.sent_notices.notices[notice as usize];
+        // Pairs with the acquire in `has`. Only this process writes the counter.
+        sent_notices.store(sent_notices.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
         self.area.host().ring(pair.address);
     }
 
-    /// Whether there is a notice of a member that was not taken.
+    /// Returns whether there is an untaken notice of a member.
     #[inline]
     pub fn has(&self, member: u32, notice: Notice) -> bool {
         let (pair, notice) = (&self.pairs[member as usize], notice as usize);
-        pair.heard.notices[notice].load(Ordering::Acquire) != pair.taken[notice].load(Ordering::Relaxed)
+        pair.received_notices.notices[notice].load(Ordering::Acquire) != pair.taken[notice].load(Ordering::Relaxed)
     }
 
     /// Takes a notice of a member.
@@ -101,22 +103,23 @@ impl Notices {
         taken.store(taken.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Tells a member how many accesses were sent to it by packets. It looks when there is a notice, or after a barrier.
+    /// Publishes the number of accesses sent to a member by packets. The member reads it after a notice or a barrier.
     pub fn announce_packets(&self, member: u32, sent: u32) {
-        self.pairs[member as usize].said.packets.store(sent, Ordering::Release);
+        self.pairs[member as usize].sent_notices.packets.store(sent, Ordering::Release);
     }
 
-    /// How many accesses a member has sent by packets, up to its last notice, or the last barrier.
+    /// Returns the number of accesses that a member has sent by packets, up to its last notice or the last barrier.
     pub fn announced_packets(&self, member: u32) -> u32 {
-        self.pairs[member as usize].heard.packets.load(Ordering::Acquire)
+        self.pairs[member as usize].received_notices.packets.load(Ordering::Acquire)
     }
 
-    /// Before the barrier of a fence: this process has sent accesses by packets since the last one.
+    /// Counts this process, before the barrier of a fence, as having sent accesses by packets since the last one.
     pub fn count_sender(&self) {
         self.senders(self.fences.load(Ordering::Relaxed)).fetch_add(1, Ordering::Release);
     }
 
-    /// After the barrier of a fence, once: whether any member has. All members get the same answer.
+    /// Returns whether any member has sent accesses by packets. Called once after the barrier of a fence; all members
+    /// get the same answer.
     pub fn were_packets_sent(&self) -> bool {
         let fence = self.fences.load(Ordering::Relaxed);
         self.fences.store(fence.wrapping_add(1), Ordering::Relaxed);
@@ -127,7 +130,8 @@ impl Notices {
         now != before
     }
 
-    /// The counter for a fence. It is used again two fences later, when all have read it: nobody is so far ahead.
+    /// Returns the counter of a fence. It is reused two fences later: all members have read it, since none is so far
+    /// ahead.
     fn senders(&self, fence: u32) -> &AtomicU32 {
         &self.area.lines()[0].senders[fence as usize % 2]
     }

@@ -1,9 +1,9 @@
-//! Accesses in packets, on the origin's side.
+//! Accesses in packets: origin side.
 //!
-//! An access goes in parts that fit a packet each. Parts that only write want no answer, but every [`ASK_EVERY`]th one
-//! asks for one, so that no more than some are under way: a thread that would have more waits. So does the first one
-//! after a flush, which is often the only one before the next: then that has nothing to send. Answers of a target come in
-//! the order of what was sent, so that an answer says that all before it is done.
+//! An access is sent in parts that fit a packet each. Parts that only write need no answer, but every [`ASK_EVERY`]th
+//! requests one. This bounds the packets in flight: a thread that would exceed the bound waits. The first part after a
+//! flush also requests an answer; if it is the only one, the next flush then need not send anything. Answers of a
+//! target arrive in the order of the requests, so an answer confirms all earlier packets.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,28 +17,28 @@ use limosa_p2p::{Meta, Urgency};
 
 use crate::fetch::Fetch;
 use crate::notices::Notices;
-use crate::station::{Pending, State};
+use crate::station::{Pending, StationState};
 use crate::window::Window;
-use crate::wire::{self, Action, HEADER, Header, PIECE, Place};
+use crate::wire::{self, Action, HEADER, Header, PIECE, PieceRange};
 
-/// Every so many packets to a target that want no answer one asks for one.
+/// Every so many packets without an answer, one requests it.
 const ASK_EVERY: u32 = 8;
-/// Most answers of a target that are to come.
-const MOST_ASKED: u64 = 16;
+/// Maximum number of pending answers of a target.
+const MAX_PENDING_ANSWERS: u64 = 16;
 
-/// What is accessed at a target.
+/// Location of an access at a target.
 pub(crate) struct Parcel {
     pub target: u32,
-    /// Offsets in the window instead of addresses.
+    /// Region with offsets in the window instead of addresses.
     pub places: Region,
     pub bytes: usize,
-    /// Bytes that must not be parted.
+    /// Bytes of an indivisible group.
     pub unit: usize,
     pub fetch: Option<Arc<Fetch>>,
 }
 
 impl Window {
-    /// Sends an access in parts. `operands`: what goes there; `result`: where answers go.
+    /// Sends an access in parts. `operands`: data to send; `result`: destination of the answers.
     pub(crate) fn send_parts(
         &self,
         parcel: Parcel,
@@ -48,7 +48,7 @@ impl Window {
     ) -> Result<()> {
         let mut done = 0;
         while done < parcel.bytes {
-            let (places, len) = part(&parcel, done, self.station.most);
+            let (places, len) = part(&parcel, done, self.station.max_packet);
             if len == 0 {
                 fail!(MPI_ERR_INTERN, "an element of {} bytes does not fit a packet", parcel.unit);
             }
@@ -71,7 +71,7 @@ impl Window {
     pub(crate) fn send_swap(
         &self,
         target: u32,
-        place: Place,
+        place: PieceRange,
         element: &Datatype,
         operands: &[u8],
         result: &Region,
@@ -83,7 +83,7 @@ impl Window {
         self.send_access(target, &packet, Some((result, 0, place.1 as usize)), None)
     }
 
-    /// Sends a part; `into`: where its answer goes, from which byte on, and how many.
+    /// Sends a part; `into`: destination of its answer, offset in it, and length.
     fn send_access(
         &self,
         target: u32,
@@ -94,7 +94,7 @@ impl Window {
         let place = target as usize;
         self.wait(Some(target), &|state| {
             let link = &state.links[place];
-            link.asked - link.answered < MOST_ASKED
+            link.asked - link.answered < MAX_PENDING_ANSWERS
         })?;
         let number = {
             let state = &mut *self.station.state.lock();
@@ -117,7 +117,7 @@ impl Window {
         self.send(target, wire::ACCESS, number, packet, urgency)
     }
 
-    /// Waits until all that was sent to a target is done there.
+    /// Waits until the target has executed everything that was sent to it.
     pub(crate) fn flush_packets(&self, target: u32) -> Result<()> {
         let place = target as usize;
         let number = {
@@ -139,8 +139,8 @@ impl Window {
         }
     }
 
-    /// Whether a short access that only writes can go by a packet that nobody is waited for: the target ends the epoch
-    /// itself and does before what it was sent ([`Window::await_packets`]), and it need not be asked for an answer.
+    /// Returns whether a short write can be sent by a packet without an answer: the target ends the epoch too, and
+    /// before that executes everything sent to it ([`Window::await_packets`]).
     pub(crate) fn can_send_silently(&self, target: u32) -> bool {
         let place = target as usize;
         self.counts_packets
@@ -148,8 +148,8 @@ impl Window {
             && self.station.state.lock().links[place].silent + 1 < ASK_EVERY
     }
 
-    /// Before the end of an epoch that a target ends, too: waits for what it is to bring, and tells it how much was sent.
-    /// Whether there was anything since the last time.
+    /// Completes the pending answers of a target, before the end of an epoch that the target ends too, and announces
+    /// the number of packets sent to it. Returns whether there were any since the last time.
     pub(crate) fn announce_packets(&self, notices: &Notices, target: u32) -> Result<bool> {
         let place = target as usize;
         self.wait(Some(target), &|state| state.links[place].results == 0)?;
@@ -162,7 +162,7 @@ impl Window {
         }
     }
 
-    /// At the end of an epoch in which these members could access this process's memory: does what they have sent.
+    /// Executes, at the end of an exposure epoch, all accesses that these origins have sent.
     pub(crate) fn await_packets(&self, notices: &Notices, origins: &[u32]) -> Result<()> {
         let are_done = || origins.iter().all(|origin| self.are_packets_done(notices, *origin));
         if are_done() {
@@ -172,14 +172,14 @@ impl Window {
         self.wait_until(None, &are_done)
     }
 
-    /// Whether all that a member has announced was done.
+    /// Returns whether all announced accesses of a member have been executed.
     pub(crate) fn are_packets_done(&self, notices: &Notices, origin: u32) -> bool {
         let done = self.station.done[origin as usize].load(Ordering::Acquire);
         // It may have sent more since.
         done.wrapping_sub(notices.announced_packets(origin)) as i32 >= 0
     }
 
-    /// All that was sent to these targets is done there: it is known from their synchronisation.
+    /// Forgets the unanswered packets to these targets: their synchronisation implies that they have been executed.
     pub(crate) fn forget_silent(&self, targets: impl Iterator<Item = u32>) {
         let state = &mut *self.station.state.lock();
         targets.for_each(|target| state.links[target as usize].silent = 0);
@@ -192,13 +192,13 @@ impl Window {
         self.comm.engine().send_packet(peer, meta, data, urgency).map_err(error_of)
     }
 
-    /// Waits until something is the case that a member, or all, are to bring about. The condition must not change the
-    /// state: it may be asked again.
-    pub(crate) fn wait(&self, target: Option<u32>, condition: &dyn Fn(&State) -> bool) -> Result<()> {
+    /// Waits until a condition on the state holds that a member, or all, bring about. The condition must not change the
+    /// state: it may be evaluated repeatedly.
+    pub(crate) fn wait(&self, target: Option<u32>, condition: &dyn Fn(&StationState) -> bool) -> Result<()> {
         self.wait_until(target, &|| condition(&self.station.state.lock()))
     }
 
-    /// As [`Window::wait`], for what shows elsewhere than in the state.
+    /// Waits like [`Window::wait`], for a condition outside the state.
     pub(crate) fn wait_until(&self, target: Option<u32>, holds: &dyn Fn() -> bool) -> Result<()> {
         if holds() {
             return Ok(());
@@ -221,8 +221,8 @@ impl Window {
     }
 }
 
-/// Asks for an answer; returns its number.
-fn ask(state: &mut State, pending: Pending) -> u64 {
+/// Requests an answer. Returns its number.
+fn ask(state: &mut StationState, pending: Pending) -> u64 {
     let link = &mut state.links[pending.target as usize];
     link.silent = 0;
     link.asked += 1;
@@ -232,9 +232,9 @@ fn ask(state: &mut State, pending: Pending) -> u64 {
     state.answers
 }
 
-/// The places of the next part of a parcel, and its bytes.
-fn part(parcel: &Parcel, done: usize, most: usize) -> (Vec<Place>, usize) {
-    let (mut places, mut len, mut room) = (Vec::<Place>::new(), 0, most - HEADER);
+/// Returns the places of the next part of a parcel, and its length in bytes.
+fn part(parcel: &Parcel, done: usize, max_packet: usize) -> (Vec<PieceRange>, usize) {
+    let (mut places, mut len, mut room) = (Vec::<PieceRange>::new(), 0, max_packet - HEADER);
     parcel.places.pieces(done, parcel.bytes - done, &mut |at, n| {
         if room <= PIECE {
             return false;
@@ -268,7 +268,7 @@ mod tests {
     proptest! {
         #[test]
         fn parts_cover_everything_in_order_and_part_no_element(
-            count in 1usize..200, gap in 0i64..3, most in 120usize..2000, pairs in any::<bool>(), start in 0usize..100
+            count in 1usize..200, gap in 0i64..3, limit in 120usize..2000, pairs in any::<bool>(), start in 0usize..100
         ) {
             let old = Datatype::named(if pairs { MPI_DOUBLE_INT } else { MPI_INT });
             let datatype = Datatype::vector(2, 1, 1 + gap, &old).unwrap();
@@ -278,9 +278,9 @@ mod tests {
             let parcel = Parcel { target: 0, bytes: places.len(), places, unit: old.size() as usize, fetch: None };
             let (mut done, mut bytes) = (0, Vec::new());
             while done < parcel.bytes {
-                let (places, len) = part(&parcel, done, most);
+                let (places, len) = part(&parcel, done, limit);
                 prop_assert!(len > 0 && len.is_multiple_of(parcel.unit));
-                prop_assert!(HEADER + places.len() * PIECE + len <= most);
+                prop_assert!(HEADER + places.len() * PIECE + len <= limit);
                 prop_assert_eq!(places.iter().map(|(_, len)| *len as usize).sum::<usize>(), len);
                 bytes.extend(places.iter().flat_map(|&(at, len)| at..at + len));
                 done += len;

@@ -1,12 +1,12 @@
 //! Passive-target locks in memory that all members of a window share (MPI-5 section 12.5.3).
 //!
-//! The lock of each member is a word. Nobody holds it, or it is free for one more reader: then it is taken by one atomic
-//! instruction, and given back by one. Otherwise whoever wants it enters a queue, which a short lock protects, and
-//! sleeps. While the queue is not empty ([`QUEUED`]), the word is changed under the short lock only, and those in the
-//! queue get their turns in the order in which they came; readers that follow each other share. Who gives a turn tells
-//! so by a packet ([`wire::GRANT`](crate::wire::GRANT)), which wakes.
+//! The lock of each member is a word. If the lock is free, or held by readers and requested by a reader, one atomic
+//! instruction acquires it, and one releases it. Otherwise a rank enters a queue, which a short lock protects, and
+//! sleeps. While the queue is not empty ([`QUEUED`]), the word is changed under the short lock only, and queued ranks
+//! get the lock in the order of arrival; consecutive readers share it. The rank that grants the lock sends a packet
+//! ([`wire::GRANT`](crate::wire::GRANT)), which wakes the grantee.
 //!
-//! A process that dies leaves its locks behind: whoever waits for one learns of the death as everywhere else.
+//! A process that dies leaves its locks behind: waiting ranks learn of the death as in any other wait.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use limosa_base::sync::{AtomicU32, AtomicU64, Ordering};
 
 use crate::memory::Area;
 
-/// In the word: one process holds it alone.
+/// Bit of the word: held exclusively.
 const EXCLUSIVE: u32 = 1 << 31;
-/// Somebody is in the queue.
+/// Bit of the word: the queue is not empty.
 const QUEUED: u32 = 1 << 30;
-/// The other bits: how many hold it together.
+/// Remaining bits: number of holders.
 const HOLDERS: u32 = QUEUED - 1;
 
 /// The lock of a member's memory.
@@ -28,21 +28,22 @@ const HOLDERS: u32 = QUEUED - 1;
 pub(crate) struct LockWord {
     word: AtomicU32,
     queue: ProcessLock,
-    /// Place in the queue of who comes next.
+    /// Queue position of the next rank to arrive.
     next: AtomicU64,
 }
 
-/// A member's place in the queue for another's lock.
+/// A member's entry in the queue for a lock.
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct Waiter {
-    /// 0: it does not wait. Otherwise its place, counted from 1, and in the lowest bit whether it wants to be alone.
+    /// Queue position, counted from 1, shifted left by one, with the lowest bit set for an exclusive request; 0 if it
+    /// does not wait.
     place: AtomicU64,
-    /// The number of its request.
+    /// Number of its request.
     ticket: AtomicU64,
 }
 
-/// A turn given: the rank and the number of its request.
+/// Granted locks: the rank and the number of its request.
 pub(crate) type Grants = Vec<(u32, u64)>;
 
 /// The locks of all members.
@@ -51,21 +52,21 @@ pub(crate) struct SharedLocks {
     me: usize,
 }
 
-/// The word with one more holder, if it may have one.
-fn taken(word: u32, exclusive: bool) -> Option<u32> {
+/// Returns the word with one more holder, if the lock is available.
+fn with_holder(word: u32, exclusive: bool) -> Option<u32> {
     match exclusive {
         true => (word & !QUEUED == 0).then_some(word | EXCLUSIVE),
         false => (word & EXCLUSIVE == 0 && word & HOLDERS < HOLDERS).then_some(word + 1),
     }
 }
 
-/// The word with one holder less; unchanged if nobody holds it.
-fn given_back(word: u32) -> u32 {
+/// Returns the word with one holder less; unchanged if there is none.
+fn without_holder(word: u32) -> u32 {
     if word & EXCLUSIVE != 0 { word & !EXCLUSIVE } else { word - u32::from(word & HOLDERS > 0) }
 }
 
 impl SharedLocks {
-    /// The locks in the area, for its member `me`. All members of the window are members of the area.
+    /// Creates the view of the locks in the area, for member `me`. All members of the window are members of the area.
     pub fn new(area: &Arc<Area>, me: usize) -> SharedLocks {
         SharedLocks { area: area.clone(), me }
     }
@@ -78,18 +79,18 @@ impl SharedLocks {
         self.area.waiters(target as usize)
     }
 
-    /// Takes the lock, if it is free and nobody waits for it.
-    pub fn try_take(&self, target: u32, exclusive: bool) -> bool {
-        let change = |word: u32| if word & QUEUED == 0 { taken(word, exclusive) } else { None };
-        // Pairs with the release in `try_give_back`.
+    /// Acquires the lock, if it is free and no rank waits for it.
+    pub fn try_acquire(&self, target: u32, exclusive: bool) -> bool {
+        let change = |word: u32| if word & QUEUED == 0 { with_holder(word, exclusive) } else { None };
+        // Pairs with the release in `try_release`.
         self.word(target).word.fetch_update(Ordering::SeqCst, Ordering::Relaxed, change).is_ok()
     }
 
-    /// Takes the lock or enters the queue; returns who gets a turn now, perhaps this process.
-    pub fn take_or_wait(&self, target: u32, exclusive: bool, ticket: u64) -> Grants {
+    /// Acquires the lock or enters the queue. Returns the ranks that get the lock now, perhaps this one.
+    pub fn acquire_or_wait(&self, target: u32, exclusive: bool, ticket: u64) -> Grants {
         let (lock, me) = (self.word(target), self.me as u32);
         let _locked = self.queue(target);
-        if self.try_take(target, exclusive) {
+        if self.try_acquire(target, exclusive) {
             return vec![(me, ticket)];
         }
         lock.word.fetch_or(QUEUED, Ordering::SeqCst);
@@ -97,35 +98,36 @@ impl SharedLocks {
         waiter.ticket.store(ticket, Ordering::Relaxed);
         let place = lock.next.fetch_add(1, Ordering::Relaxed) + 1;
         waiter.place.store(place << 1 | u64::from(exclusive), Ordering::Relaxed);
-        // It may have become free just before the mark was set.
-        self.give_turns(target)
+        // The lock may have been released just before the mark was set.
+        self.grant_waiting(target)
     }
 
-    /// Gives the lock back, if nobody waits for it.
-    pub fn try_give_back(&self, target: u32) -> bool {
-        let change = |word: u32| (word & QUEUED == 0).then(|| given_back(word));
+    /// Releases the lock, if no rank waits for it.
+    pub fn try_release(&self, target: u32) -> bool {
+        let change = |word: u32| (word & QUEUED == 0).then(|| without_holder(word));
         self.word(target).word.fetch_update(Ordering::SeqCst, Ordering::Relaxed, change).is_ok()
     }
 
-    /// Gives the lock back; returns who gets a turn.
-    pub fn give_back(&self, target: u32) -> Grants {
-        if self.try_give_back(target) {
+    /// Releases the lock. Returns the ranks that get it.
+    pub fn release(&self, target: u32) -> Grants {
+        if self.try_release(target) {
             return Grants::new();
         }
         let _locked = self.queue(target);
-        self.change(target, given_back);
-        self.give_turns(target)
+        self.change(target, without_holder);
+        self.grant_waiting(target)
     }
 
-    /// No longer waits for the lock, or gives it back if it has come meanwhile; returns who gets a turn.
+    /// Cancels the request for the lock, or releases the lock if it was granted meanwhile. Returns the ranks that get
+    /// it.
     pub fn withdraw(&self, target: u32) -> Grants {
         let locked = self.queue(target);
         let waited = self.waiters(target)[self.me].place.swap(0, Ordering::Relaxed) != 0;
         if waited {
-            return self.give_turns(target);
+            return self.grant_waiting(target);
         }
         drop(locked);
-        self.give_back(target)
+        self.release(target)
     }
 
     fn queue(&self, target: u32) -> Locked<'_> {
@@ -138,8 +140,8 @@ impl SharedLocks {
         let _ = self.word(target).word.fetch_update(Ordering::SeqCst, Ordering::Relaxed, |word| Some(change(word)));
     }
 
-    /// Gives turns to those who come first, with the queue's lock held.
-    fn give_turns(&self, target: u32) -> Grants {
+    /// Grants the lock to the ranks at the head of the queue, whose lock is held.
+    fn grant_waiting(&self, target: u32) -> Grants {
         let lock = self.word(target);
         let mut grants = Grants::new();
         loop {
@@ -151,7 +153,7 @@ impl SharedLocks {
                 lock.word.fetch_and(!QUEUED, Ordering::SeqCst);
                 return grants;
             };
-            let take = |word| taken(word, place & 1 == 1);
+            let take = |word| with_holder(word, place & 1 == 1);
             if lock.word.fetch_update(Ordering::SeqCst, Ordering::Relaxed, take).is_err() {
                 return grants;
             }
@@ -168,16 +170,16 @@ mod tests {
 
     #[test]
     fn readers_share_and_a_writer_is_alone() {
-        assert_eq!(taken(0, false), Some(1));
-        assert_eq!(taken(5, false), Some(6));
-        assert_eq!(taken(5, true), None);
-        assert_eq!(taken(0, true), Some(EXCLUSIVE));
-        assert_eq!(taken(EXCLUSIVE, false), None);
-        assert_eq!(taken(EXCLUSIVE, true), None);
-        assert_eq!(taken(QUEUED, true), Some(QUEUED | EXCLUSIVE));
-        assert_eq!(taken(HOLDERS, false), None, "as many as can be counted");
-        assert_eq!(given_back(QUEUED | EXCLUSIVE), QUEUED);
-        assert_eq!(given_back(QUEUED | 3), QUEUED | 2);
-        assert_eq!(given_back(QUEUED), QUEUED, "nobody held it");
+        assert_eq!(with_holder(0, false), Some(1));
+        assert_eq!(with_holder(5, false), Some(6));
+        assert_eq!(with_holder(5, true), None);
+        assert_eq!(with_holder(0, true), Some(EXCLUSIVE));
+        assert_eq!(with_holder(EXCLUSIVE, false), None);
+        assert_eq!(with_holder(EXCLUSIVE, true), None);
+        assert_eq!(with_holder(QUEUED, true), Some(QUEUED | EXCLUSIVE));
+        assert_eq!(with_holder(HOLDERS, false), None, "as many as can be counted");
+        assert_eq!(without_holder(QUEUED | EXCLUSIVE), QUEUED);
+        assert_eq!(without_holder(QUEUED | 3), QUEUED | 2);
+        assert_eq!(without_holder(QUEUED), QUEUED, "it was free");
     }
 }

@@ -1,9 +1,8 @@
-//! What a process knows of a window while packets come for it, and what it does with them.
+//! Stations: a window's state in one process, as packet handlers use it.
 //!
-//! A [`Station`] is both sides of a window in one process: the target's (memory, the queue of its lock) and the
-//! origin's (what is under way to each target). Handlers of packets find it by the context of the window's
-//! communicator. They run on any thread, under the engine's lock; so nobody who holds the lock of a station's state
-//! calls the engine.
+//! A [`Station`] contains both sides of a window: target (memory, queue of the lock) and origin (pending accesses to
+//! each target). Packet handlers find it by the context of the window's communicator. They run on any thread, under the
+//! engine's lock. Hence a thread that holds the lock of a station's state must not call the engine.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,13 +24,13 @@ use crate::fetch::Fetch;
 use crate::guard::Guard;
 use crate::locks::LockQueue;
 use crate::notices::Notice;
-use crate::wire::{self, Action, Header, Place};
+use crate::wire::{self, Action, Header, PieceRange};
 
-/// The memory that a process exposes.
+/// Memory that a process exposes.
 pub(crate) struct Exposed {
     pub base: usize,
     pub size: u64,
-    /// Memory is attached later, and offsets are addresses.
+    /// Whether memory is attached later, and offsets are addresses.
     pub is_dynamic: bool,
 }
 
@@ -42,40 +41,40 @@ pub(crate) struct Station {
     pub rank: u32,
     pub memory: Exposed,
     pub guard: Arc<Guard>,
-    /// Most bytes of a packet.
-    pub most: usize,
-    /// Of each member, how many of its accesses by packets were done here; they wrap around.
+    /// Maximum bytes of a packet.
+    pub max_packet: usize,
+    /// Number of accesses of each member by packets that were executed here; the counters wrap around.
     pub done: Box<[AtomicU32]>,
-    pub state: Mutex<State>,
+    pub state: Mutex<StationState>,
 }
 
-/// What is under way to a target.
+/// Pending accesses to a target.
 #[derive(Default)]
 pub(crate) struct Link {
-    /// Answers asked for, and those that came.
+    /// Numbers of requested and received answers.
     pub asked: u64,
     pub answered: u64,
-    /// Packets since the last that wanted an answer.
+    /// Packets since the last one that requested an answer.
     pub silent: u32,
-    /// There were accesses since the last flush.
+    /// Whether there were accesses since the last flush.
     pub is_used: bool,
-    /// Packets with accesses, in all, and those that the target was told of; they wrap around.
+    /// Packets with accesses in total, and those announced to the target; the counters wrap around.
     pub sent: u32,
     pub announced: u32,
-    /// Answers that are to bring something.
+    /// Pending answers with data.
     pub results: u32,
-    /// The request for its lock that was granted last.
+    /// Number of the last granted request for its lock.
     pub granted: u64,
-    /// Notices from it that nobody has taken, by packets ([`Notice`]).
+    /// Untaken notices of it that came by packets ([`Notice`]).
     pub notices: [u32; 2],
-    /// What the target refused first.
+    /// First error that the target has reported.
     pub refusal: Option<Error>,
 }
 
-/// An answer that is to come.
+/// A pending answer.
 pub(crate) struct Pending {
     pub target: u32,
-    /// Where it goes, unless nobody wants it any more, and how long it is.
+    /// Destination of the data, unless it was withdrawn, and its length.
     pub into: Option<Region>,
     pub offset: usize,
     pub len: usize,
@@ -83,29 +82,29 @@ pub(crate) struct Pending {
 }
 
 #[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct StationState {
     pub links: Vec<Link>,
     pub pending: FxHashMap<u64, Pending>,
-    /// Number of the last answer asked for, and of the last request for a lock.
+    /// Numbers of the last requested answer and of the last request for a lock.
     pub answers: u64,
     pub tickets: u64,
     pub locks: LockQueue,
-    /// Attached memory: address, length.
+    /// Attached memory: length by address.
     pub attached: BTreeMap<usize, usize>,
 }
 
-impl State {
-    pub fn new(ranks: usize) -> State {
-        State { links: (0..ranks).map(|_| Link::default()).collect(), ..State::default() }
+impl StationState {
+    pub fn new(ranks: usize) -> StationState {
+        StationState { links: (0..ranks).map(|_| Link::default()).collect(), ..StationState::default() }
     }
 
-    /// An operation has failed whose answers may still come: none of them is written to memory of the program. A death
-    /// ends all that is under way on a window, so that this concerns nothing that could succeed.
+    /// Withdraws all pending answers after a failed operation: none of them is written to memory of the program. A
+    /// death ends all operations on a window, so none that could succeed is affected.
     pub fn withdraw(&mut self) {
         self.pending.values_mut().for_each(|pending| pending.into = None);
     }
 
-    /// Whether all these bytes are attached, in one block or in several that adjoin.
+    /// Returns whether all these bytes are attached, in one block or in several adjacent ones.
     pub fn is_attached(&self, at: usize, len: usize) -> bool {
         let Some(end) = at.checked_add(len) else { return false };
         let mut from = at;
@@ -120,11 +119,11 @@ impl State {
 }
 
 impl Station {
-    /// The memory at these places.
+    /// Returns the memory at these places.
     ///
     /// # Errors
     /// `MPI_ERR_RMA_RANGE`, `MPI_ERR_RMA_ATTACH`.
-    pub fn pieces(&self, places: &[Place]) -> Result<Pieces> {
+    pub fn pieces(&self, places: &[PieceRange]) -> Result<Pieces> {
         let state = self.memory.is_dynamic.then(|| self.state.lock());
         places
             .iter()
@@ -150,10 +149,10 @@ impl Station {
             .collect()
     }
 
-    /// Does what an access wants; returns its answer. `None` if it makes no sense.
-    fn perform(&self, header: &Header, places: &[Place], operands: &[u8]) -> Option<Result<Vec<u8>>> {
+    /// Executes an access. Returns its answer; `None` if the access is invalid.
+    fn perform(&self, header: &Header, places: &[PieceRange], operands: &[u8]) -> Option<Result<Vec<u8>>> {
         let total = places.iter().try_fold(0u64, |sum, (_, len)| sum.checked_add(*len))?;
-        let total = usize::try_from(total).ok().filter(|total| *total <= self.most)?;
+        let total = usize::try_from(total).ok().filter(|total| *total <= self.max_packet)?;
         let pieces = match self.pieces(places) {
             Ok(pieces) => pieces,
             Err(error) => return Some(Err(error)),
@@ -171,7 +170,8 @@ impl Station {
         let guard = &*self.guard;
         match header.action {
             Action::Put => copy(&pieces, |at, range| {
-                // SAFETY: memory of the window, checked above. That nobody else uses it now the program promises.
+                // SAFETY: memory of the window, checked above. The program guarantees that there is no conflicting
+                // access.
                 unsafe { std::ptr::copy(operands[range.clone()].as_ptr(), at, range.len()) }
             }),
             Action::Get => {
@@ -189,7 +189,7 @@ impl Station {
                 }
                 answer.resize(if header.action == Action::Fetch { total } else { 0 }, 0);
                 let old = (header.action == Action::Fetch).then_some(&mut answer[..]);
-                // SAFETY: as above; all that accumulate here keep to the same rule.
+                // SAFETY: as above; all accumulations here follow the same rule.
                 unsafe { combine.apply(&pieces, operands, old, guard) };
             }
             Action::Swap => {
@@ -208,7 +208,7 @@ impl Station {
         Some(Ok(answer))
     }
 
-    /// Notes an answer that has come; false if none like it was asked for.
+    /// Records a received answer. Returns false if it was not requested.
     fn answered(&self, from: u32, number: u64, data: std::result::Result<&[u8], Error>) -> bool {
         let state = &mut *self.state.lock();
         let link = &mut state.links[from as usize];
@@ -241,8 +241,8 @@ impl Station {
         true
     }
 
-    /// Takes the ranks that get this process's lock now.
-    pub fn grants(&self, state: &mut State) -> Vec<(u32, u64)> {
+    /// Grants this process's lock. Returns the ranks that get it now.
+    pub fn grants(&self, state: &mut StationState) -> Vec<(u32, u64)> {
         let grants: Vec<_> = std::iter::from_fn(|| state.locks.grant()).collect();
         if let Some((_, ticket)) = grants.iter().find(|(rank, _)| *rank == self.rank) {
             state.links[self.rank as usize].granted = *ticket;
@@ -250,14 +250,14 @@ impl Station {
         grants
     }
 
-    /// The packet that tells a rank that it has this process's lock.
+    /// Creates the packet that grants this process's lock.
     pub fn grant(&self, ticket: u64) -> Meta {
         Meta { kind: wire::GRANT, words: [self.context, ticket] }
     }
 }
 
-/// Does to some memory what a packet of an access says, as the target of a window of this memory does; for tests that
-/// make packets up. Gives the answer, or why it is refused; `None` if the packet makes no sense.
+/// Executes the access of a packet on some memory, like the target of a window of this memory: for tests with generated
+/// packets. Returns the answer or the error; `None` if the packet is invalid.
 pub fn perform_access(memory: &mut [u8], packet: &[u8]) -> Option<Result<Vec<u8>>> {
     let (header, places, operands) = wire::read(packet)?;
     let memory = Exposed { base: memory.as_mut_ptr() as usize, size: memory.len() as u64, is_dynamic: false };
@@ -267,24 +267,24 @@ pub fn perform_access(memory: &mut [u8], packet: &[u8]) -> Option<Result<Vec<u8>
         rank: 0,
         memory,
         guard: Arc::new(Guard::own()),
-        most: 1 << 16,
+        max_packet: 1 << 16,
         done: Box::default(),
-        state: Mutex::new(State::new(0)),
+        state: Mutex::new(StationState::new(0)),
     };
     station.perform(&header, &places, operands)
 }
 
-/// Handles a packet from a rank of the window; false if it makes no sense.
+/// Handles a packet from a rank of the window. Returns false if the packet is invalid.
 type Handle = fn(&mut Actions<'_>, &Station, u32, &Meta, &[u8]) -> bool;
 
-/// The windows of a world in this process, by context.
+/// Windows of a world in this process, by context.
 #[derive(Default)]
 pub(crate) struct Stations {
     by_context: Arc<Mutex<FxHashMap<u64, Arc<Station>>>>,
 }
 
 impl Stations {
-    /// Those of a world, ready for packets.
+    /// Returns the stations of a world, with handlers registered.
     pub fn of(world: &World) -> &Stations {
         world.windows(|| {
             let stations = Stations::default();
@@ -295,20 +295,20 @@ impl Stations {
         })
     }
 
-    /// Packets may come for the station from now on.
+    /// Accepts packets for the station from now on.
     pub fn enter(&self, station: &Arc<Station>, engine: &Engine) {
         self.by_context.lock().insert(station.context, station.clone());
         engine.serve_others(true);
     }
 
-    /// No packets come for it any more.
+    /// Stops accepting packets for the station.
     pub fn leave(&self, station: &Station, engine: &Engine) {
         if self.by_context.lock().remove(&station.context).is_some() {
             engine.serve_others(false);
         }
     }
 
-    /// The handlers, by kind of packet.
+    /// Returns the handlers, by kind of packet.
     fn handlers(&self) -> Vec<Handler> {
         let handle: [Handle; 9] = [access, flush, answer, refused, lock, grant, unlock, post, complete];
         let handler = |(kind, handle): (usize, Handle)| {
@@ -317,7 +317,7 @@ impl Stations {
                 let station = by_context.lock().get(&meta.words[0]).cloned();
                 match station.and_then(|station| Some((station.group.rank_of(from)?, station))) {
                     Some((rank, station)) => handle(actions, &station, rank, meta, data),
-                    // Of a window that was freed, or that could not be made.
+                    // The window was freed, or could not be created.
                     None => {
                         if kind <= 1 {
                             let error = Error::new(MPI_ERR_WIN, "the target has no such window any more");
@@ -354,7 +354,7 @@ fn access(actions: &mut Actions<'_>, station: &Station, from: u32, meta: &Meta, 
     let Some((header, places, operands)) = wire::read(data) else { return false };
     let to = peer_of(station, from);
     let outcome = station.perform(&header, &places, operands);
-    // Pairs with the acquire of whoever waits for it. Only handlers write it, one at a time.
+    // Pairs with the acquire of a waiting thread. Only handlers write it, one at a time.
     let done = &station.done[from as usize];
     done.store(done.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
     actions.notify();
@@ -390,7 +390,7 @@ fn refused(actions: &mut Actions<'_>, station: &Station, from: u32, meta: &Meta,
     station.answered(from, meta.words[1], Err(Error::new(class, String::from_utf8_lossy(detail).into_owned())))
 }
 
-fn send_grants(actions: &mut Actions<'_>, station: &Station, state: &mut State) {
+fn send_grants(actions: &mut Actions<'_>, station: &Station, state: &mut StationState) {
     for (rank, ticket) in station.grants(state) {
         if rank == station.rank {
             actions.notify();
@@ -407,7 +407,7 @@ fn lock(actions: &mut Actions<'_>, station: &Station, from: u32, meta: &Meta, _d
     is_asked
 }
 
-/// A lock is granted: that of the rank in the packet, or the sender's.
+/// Handles a granted lock: that of the rank in the packet, or the sender's.
 fn grant(actions: &mut Actions<'_>, station: &Station, from: u32, meta: &Meta, data: &[u8]) -> bool {
     let target = data.try_into().map_or(from, u32::from_ne_bytes);
     let state = &mut *station.state.lock();

@@ -1,10 +1,9 @@
 //! Synchronisation: fence, lock, flush, post, start, complete, wait (MPI-5 section 12.5).
 //!
-//! Where all members share memory, the locks lie there ([`SharedLocks`](crate::shared_lock::SharedLocks)). Otherwise
-//! they go by packets, between processes of one host too: the target's lock is kept by the target
-//! ([`LockQueue`](crate::locks::LockQueue)), and whoever holds it there holds it for all ways of access. So it is with
-//! notices of posts and completions ([`Notices`](crate::notices::Notices)). What a process asks of itself it does at
-//! once.
+//! Where all members share memory, the locks are there ([`SharedLocks`](crate::shared_lock::SharedLocks)). Otherwise
+//! they are requested by packets, even between processes of one host: each target keeps its lock
+//! ([`LockQueue`](crate::locks::LockQueue)), whose holder may use all access paths. The same holds for notices of posts
+//! and completions ([`Notices`](crate::notices::Notices)). Requests of a process to itself are executed at once.
 
 use std::ffi::c_int;
 use std::sync::atomic::{Ordering, fence};
@@ -22,17 +21,17 @@ use crate::shared_lock::Grants;
 use crate::window::{Reach, Window};
 use crate::wire;
 
-/// How a lock is held.
+/// Mode of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockKind {
-    /// By several at a time.
+    /// Held by several ranks at a time.
     Shared,
-    /// By one.
+    /// Held by one rank.
     Exclusive,
 }
 
 impl LockKind {
-    /// The kind that a constant of the standard means.
+    /// Converts a constant of the standard.
     ///
     /// # Errors
     /// `MPI_ERR_LOCKTYPE`.
@@ -45,7 +44,7 @@ impl LockKind {
     }
 }
 
-/// What may be asserted at a fence.
+/// Valid assertions of a fence.
 pub(crate) const FENCE_ASSERTIONS: c_int = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
 
 fn check_assert(assert: c_int, allowed: c_int, call: &str) -> Result<()> {
@@ -59,10 +58,10 @@ fn check_assert(assert: c_int, allowed: c_int, call: &str) -> Result<()> {
 }
 
 impl Window {
-    /// `MPI_Win_fence`.
+    /// Performs `MPI_Win_fence`.
     ///
     /// # Errors
-    /// `MPI_ERR_ASSERT`, `MPI_ERR_RMA_SYNC`; what a target refused; the death of a member.
+    /// `MPI_ERR_ASSERT`, `MPI_ERR_RMA_SYNC`; errors that a target has reported; the death of a member.
     pub fn fence(&self, assert: c_int) -> Result<()> {
         check_assert(assert, FENCE_ASSERTIONS, "MPI_Win_fence")?;
         self.epochs.lock().check_fence()?;
@@ -81,12 +80,12 @@ impl Window {
         flushed.and(compared)
     }
 
-    /// The notices, if members are told how many accesses were sent to them by packets.
+    /// Returns the notices, if members announce the number of accesses sent by packets.
     fn counting(&self) -> Option<&Notices> {
         self.notices.as_ref().filter(|_| self.counts_packets)
     }
 
-    /// Before the barrier of a fence: tells the targets, and all members whether they must wait for their targets.
+    /// Announces, before the barrier of a fence, the packets to the targets, and to all members whether they must wait.
     fn announce_before_fence(&self, notices: &Notices, targets: std::ops::Range<u32>) -> Result<()> {
         let (mut outcome, mut was_used) = (Ok(()), false);
         for target in targets.filter(|target| !matches!(self.targets[*target as usize].reach, Reach::Direct(_))) {
@@ -102,7 +101,7 @@ impl Window {
         outcome
     }
 
-    /// After the barrier of a fence: if members have sent accesses by packets, all wait until they are done.
+    /// Waits, after the barrier of a fence, until all accesses by packets have been executed, if there were any.
     #[inline]
     pub(crate) fn finish_fence(&self) -> Result<()> {
         let Some(notices) = self.counting() else { return Ok(()) };
@@ -114,7 +113,7 @@ impl Window {
         let all = 0..self.targets.len() as u32;
         let awaited = self.await_packets(notices, &all.clone().collect::<Ranks>());
         if awaited.as_ref().is_err_and(|error| error.interrupted) {
-            // The others are going to meet once more, and would take this process's next fence for that.
+            // The other members meet once more, and would take this process's next fence for that barrier.
             self.comm.engine().fall_out_of_step(self.comm.coll_context());
         }
         awaited?;
@@ -123,16 +122,16 @@ impl Window {
         Ok(())
     }
 
-    /// The barrier of a fence.
+    /// Performs the barrier of a fence.
     fn meet(&self) -> Result<()> {
         limosa_coll::fast_path::try_barrier(&self.comm).unwrap_or_else(|| limosa_coll::barrier(&self.comm))
     }
 
-    /// Tells the targets what was accessed since the last fence, and all members what conflicts the targets have found, if
-    /// the job wants that. The inner error is a conflict.
+    /// Reports the accesses since the last fence to the targets, and the conflicts that these find to all members, if
+    /// the job checks conflicts. The inner error is a conflict.
     fn compare_accesses(&self) -> Result<Result<()>> {
-        let Some(book) = &self.book else { return Ok(Ok(())) };
-        let mine = book.lock().fence();
+        let Some(access_log) = &self.access_log else { return Ok(Ok(())) };
+        let mine = access_log.lock().fence();
         let told = limosa_coll::alltoall_bytes(&self.comm, &mine)?;
         let found = conflicts::between_origins(self.me(), &told).unwrap_or_default();
         let all = limosa_coll::alltoall_bytes(&self.comm, &vec![found.into_bytes(); self.targets.len()])?;
@@ -142,7 +141,7 @@ impl Window {
         })
     }
 
-    /// `MPI_Win_lock`.
+    /// Performs `MPI_Win_lock`.
     ///
     /// # Errors
     /// `MPI_ERR_RANK`, `MPI_ERR_ASSERT`, `MPI_ERR_RMA_SYNC`; the death of a member.
@@ -160,7 +159,7 @@ impl Window {
         Ok(())
     }
 
-    /// `MPI_Win_unlock`.
+    /// Performs `MPI_Win_unlock`.
     ///
     /// # Errors
     /// As for [`Window::fence`].
@@ -176,7 +175,7 @@ impl Window {
         flushed.and(given)
     }
 
-    /// `MPI_Win_lock_all`.
+    /// Performs `MPI_Win_lock_all`.
     ///
     /// # Errors
     /// As for [`Window::lock`].
@@ -201,7 +200,7 @@ impl Window {
         Ok(())
     }
 
-    /// `MPI_Win_unlock_all`.
+    /// Performs `MPI_Win_unlock_all`.
     ///
     /// # Errors
     /// As for [`Window::fence`].
@@ -222,7 +221,7 @@ impl Window {
         outcome
     }
 
-    /// `MPI_Win_flush`.
+    /// Performs `MPI_Win_flush`.
     ///
     /// # Errors
     /// As for [`Window::fence`].
@@ -232,7 +231,7 @@ impl Window {
         self.complete_at(target..target + 1)
     }
 
-    /// `MPI_Win_flush_local`: does as much as [`Window::flush`], but programs may not rely on that.
+    /// Performs `MPI_Win_flush_local`. It does as much as [`Window::flush`], but programs may not rely on that.
     ///
     /// # Errors
     /// As for [`Window::fence`].
@@ -243,7 +242,7 @@ impl Window {
         self.flush_targets(target..target + 1)
     }
 
-    /// `MPI_Win_flush_all`.
+    /// Performs `MPI_Win_flush_all`.
     ///
     /// # Errors
     /// As for [`Window::fence`].
@@ -252,7 +251,7 @@ impl Window {
         self.complete_at(0..self.targets.len() as u32)
     }
 
-    /// `MPI_Win_flush_local_all`.
+    /// Performs `MPI_Win_flush_local_all`.
     ///
     /// # Errors
     /// As for [`Window::fence`].
@@ -262,38 +261,38 @@ impl Window {
         self.flush_targets(0..self.targets.len() as u32)
     }
 
-    /// `MPI_Win_sync`.
+    /// Performs `MPI_Win_sync`.
     pub fn sync(&self) {
         self.take_accesses();
         fence(Ordering::SeqCst);
     }
 
-    /// Does what others have sent to this process's memory. Not all of it wakes the helper, and a program that waits for
-    /// a change of its own memory calls nothing else than this and the flushes.
+    /// Executes the accesses that other processes have sent. Not all of them wake the helper, and a program that polls
+    /// its own memory calls only this function and the flushes.
     fn take_accesses(&self) {
         if !self.is_direct {
             self.comm.engine().poll();
         }
     }
 
-    /// Completes all accesses to these targets, there too, and notes that.
+    /// Completes all accesses to these targets, at the targets too, and records that.
     fn complete_at(&self, targets: std::ops::Range<u32>) -> Result<()> {
-        if let Some(book) = &self.book {
-            let mut book = book.lock();
-            targets.clone().for_each(|target| book.complete(target));
+        if let Some(access_log) = &self.access_log {
+            let mut access_log = access_log.lock();
+            targets.clone().for_each(|target| access_log.complete(target));
         }
         self.flush_targets(targets)
     }
 
-    /// Notes that all accesses to these targets are complete here, as far as the program may know.
+    /// Records that all accesses to these targets are locally complete, as far as the program may know.
     fn complete_here(&self, targets: std::ops::Range<u32>) {
-        if let Some(book) = &self.book {
-            let mut book = book.lock();
-            targets.for_each(|target| book.complete_here(target));
+        if let Some(access_log) = &self.access_log {
+            let mut access_log = access_log.lock();
+            targets.for_each(|target| access_log.complete_here(target));
         }
     }
 
-    /// Completes all accesses to these targets, there too.
+    /// Completes all accesses to these targets, at the targets too.
     fn flush_targets(&self, targets: std::ops::Range<u32>) -> Result<()> {
         self.take_accesses();
         fence(Ordering::SeqCst);
@@ -306,7 +305,7 @@ impl Window {
         outcome
     }
 
-    /// The target of a call with a rank; `None` for `MPI_PROC_NULL`, which nothing is done for.
+    /// Checks the rank of a target. Returns `None` for `MPI_PROC_NULL`.
     fn target(&self, rank: i32) -> Result<Option<u32>> {
         if rank == MPI_PROC_NULL {
             return Ok(None);
@@ -319,11 +318,11 @@ impl Window {
         self.station.rank
     }
 
-    /// Asks for a target's lock; returns the number of the request, `None` if the lock is there already.
+    /// Requests a target's lock. Returns the number of the request, `None` if the lock was granted at once.
     fn ask_for_lock(&self, target: u32, kind: LockKind) -> Result<Option<u64>> {
         let exclusive = kind == LockKind::Exclusive;
         if let Some(locks) = &self.locks {
-            if locks.try_take(target, exclusive) {
+            if locks.try_acquire(target, exclusive) {
                 return Ok(None);
             }
             let ticket = {
@@ -331,7 +330,7 @@ impl Window {
                 state.tickets += 1;
                 state.tickets
             };
-            self.give_turns(target, locks.take_or_wait(target, exclusive, ticket))?;
+            self.grant_waiting(target, locks.acquire_or_wait(target, exclusive, ticket))?;
             return Ok(Some(ticket));
         }
         let (ticket, grants) = {
@@ -352,8 +351,8 @@ impl Window {
         Ok(Some(ticket))
     }
 
-    /// Tells those who get a target's lock.
-    fn give_turns(&self, target: u32, grants: Grants) -> Result<()> {
+    /// Notifies the ranks that get a target's lock.
+    fn grant_waiting(&self, target: u32, grants: Grants) -> Result<()> {
         for (rank, ticket) in grants {
             if rank == self.me() {
                 self.station.state.lock().links[target as usize].granted = ticket;
@@ -365,7 +364,7 @@ impl Window {
         Ok(())
     }
 
-    /// Waits for a lock; does not want it any more if that fails.
+    /// Waits for a lock. Cancels the request if that fails.
     fn await_lock(&self, target: u32, ticket: Option<u64>) -> Result<()> {
         let Some(ticket) = ticket else { return Ok(()) };
         let waited = self.wait(Some(target), &|state| state.links[target as usize].granted == ticket);
@@ -375,22 +374,22 @@ impl Window {
         waited
     }
 
-    /// Does not want a lock any more that it has, or waits for if it has a ticket.
+    /// Releases a lock, or cancels the request if there is a ticket.
     fn leave_lock(&self, target: u32, ticket: Option<u64>) {
         let _ = match &self.locks {
-            Some(locks) if ticket.is_some() => self.give_turns(target, locks.withdraw(target)),
+            Some(locks) if ticket.is_some() => self.grant_waiting(target, locks.withdraw(target)),
             _ => self.give_lock_back(target),
         };
     }
 
-    /// Gives back a lock, where locks lie in shared memory. Those whose turn it is can be told, or are dead.
+    /// Releases a lock in shared memory. The next ranks can be notified, or are dead.
     pub(crate) fn return_lock(&self, target: u32) {
         let _ = self.give_lock_back(target);
     }
 
     fn give_lock_back(&self, target: u32) -> Result<()> {
         if let Some(locks) = &self.locks {
-            return self.give_turns(target, locks.give_back(target));
+            return self.grant_waiting(target, locks.release(target));
         }
         if target != self.me() {
             return self.send(target, wire::UNLOCK, 0, &[], Urgency::Urgent);
@@ -414,7 +413,7 @@ impl Window {
         Ok(())
     }
 
-    /// The ranks in this window of a group's members.
+    /// Returns the ranks in this window of a group's members.
     fn ranks(&self, group: &Group) -> Result<Ranks> {
         let mut ranks = Ranks::new();
         for peer in group.iter() {
@@ -426,7 +425,7 @@ impl Window {
         Ok(ranks)
     }
 
-    /// `MPI_Win_post`.
+    /// Performs `MPI_Win_post`.
     ///
     /// # Errors
     /// `MPI_ERR_GROUP`, `MPI_ERR_ASSERT`, `MPI_ERR_RMA_SYNC`.
@@ -444,7 +443,7 @@ impl Window {
         told
     }
 
-    /// `MPI_Win_start`.
+    /// Performs `MPI_Win_start`.
     ///
     /// # Errors
     /// As for [`Window::post`]; the death of a member.
@@ -454,23 +453,23 @@ impl Window {
         self.epochs.lock().check_start()?;
         self.take_notices(&targets, Notice::Post)?;
         if self.counts_packets {
-            // They have waited for what was sent to them before.
+            // Before posting, the targets have executed all earlier accesses.
             self.forget_silent(targets.iter().copied());
         }
         self.epochs.lock().start(targets);
         Ok(())
     }
 
-    /// `MPI_Win_complete`.
+    /// Performs `MPI_Win_complete`.
     ///
     /// # Errors
     /// As for [`Window::fence`].
     pub fn complete(&self) -> Result<()> {
         let mut epochs = self.epochs.lock();
         let targets = epochs.check_complete()?;
-        if let Some(book) = &self.book {
-            let mut book = book.lock();
-            targets.iter().for_each(|target| book.complete(*target));
+        if let Some(access_log) = &self.access_log {
+            let mut access_log = access_log.lock();
+            targets.iter().for_each(|target| access_log.complete(*target));
         }
         if self.is_direct && self.notices.is_some() {
             epochs.complete();
@@ -495,7 +494,7 @@ impl Window {
         outcome.and(self.tell(&targets, Notice::Complete))
     }
 
-    /// `MPI_Win_wait`.
+    /// Performs `MPI_Win_wait`.
     ///
     /// # Errors
     /// `MPI_ERR_RMA_SYNC`; the death of a member.
@@ -509,7 +508,7 @@ impl Window {
         Ok(())
     }
 
-    /// `MPI_Win_test`: whether the epoch has ended.
+    /// Performs `MPI_Win_test`. Returns whether the epoch has ended.
     ///
     /// # Errors
     /// As for [`Window::wait_for_origins`].
@@ -537,7 +536,7 @@ impl Window {
         }
     }
 
-    /// Waits for a notice of each of these ranks, and takes them all, or none.
+    /// Waits for a notice of each of these ranks, and takes all of them, or none.
     fn take_notices(&self, ranks: &[u32], notice: Notice) -> Result<()> {
         for &rank in ranks {
             let has = || self.has_notice(rank, notice);

@@ -1,10 +1,10 @@
-//! Windows: memory that a process lets the members of a group access (MPI-5 section 12.2).
+//! Windows: memory of a process that the members of a group may access (MPI-5 section 12.2).
 //!
 //! Contract
-//! - A window has a communicator of its own, a child of the one that it was made from: for its barriers, and its
-//!   context names it in packets.
-//! - The members agree before anything is kept: if one of them cannot go on, all fail.
-//! - What an access needs to know of a target is fixed when the window is made ([`Target`]).
+//! - A window has a communicator of its own, a child of the one that it was created from: for its barriers, and as its
+//!   name in packets, by the context.
+//! - The members agree before anything is kept: if one of them cannot continue, all fail.
+//! - The access path to each target is fixed when the window is created ([`WindowTarget`]).
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -26,25 +26,25 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::agree;
 use crate::allocated::{self, LINE};
-use crate::conflicts::Book;
+use crate::conflicts::AccessLog;
 use crate::epochs::{Epochs, Gates};
 use crate::guard::Guard;
 use crate::hints::Hints;
-use crate::memory::{Area, Block, Keeper, Plan};
+use crate::memory::{Area, Block, MemoryOwner, Plan};
 use crate::notices::Notices;
 use crate::shared_lock::SharedLocks;
-use crate::station::{Exposed, State, Station, Stations};
+use crate::station::{Exposed, Station, StationState, Stations};
 
-/// How the memory of a window comes to be.
+/// Origin of a window's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavor {
-    /// The program's, `MPI_Win_create`.
+    /// Memory of the program, `MPI_Win_create`.
     Create,
-    /// The library's, `MPI_Win_allocate`.
+    /// Memory of the library, `MPI_Win_allocate`.
     Allocate,
-    /// The library's, shared, `MPI_Win_allocate_shared`.
+    /// Shared memory of the library, `MPI_Win_allocate_shared`.
     Shared,
-    /// Attached later, `MPI_Win_create_dynamic`.
+    /// Memory attached later, `MPI_Win_create_dynamic`.
     Dynamic,
 }
 
@@ -59,36 +59,36 @@ impl Flavor {
     }
 }
 
-/// What this process brings to a window.
+/// Contribution of this process to a window.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
-    /// How the memory comes to be.
+pub struct WindowPart {
+    /// Origin of the memory.
     pub flavor: Flavor,
-    /// The program's memory; null if the library allocates it.
+    /// Memory of the program; null if the library allocates it.
     pub base: *mut u8,
-    /// Bytes.
+    /// Length in bytes.
     pub size: i64,
-    /// Bytes of a unit of displacement.
+    /// Bytes of a displacement unit.
     pub unit: i64,
 }
 
-/// How the memory of a target is reached.
+/// Access path to a target's memory.
 pub(crate) enum Reach {
-    /// It is mapped here, at this address.
+    /// Mapped here, at this address.
     Direct(*mut u8),
-    /// The system copies from and to it, at this address of that process; everything else goes by packets.
+    /// By system copies, at this address of that process; everything else by packets.
     Attached(Address, u64),
     /// By packets.
     Remote,
 }
 
 /// A target of a window.
-pub(crate) struct Target {
+pub(crate) struct WindowTarget {
     pub peer: Peer,
     pub size: u64,
     pub unit: i64,
     pub reach: Reach,
-    /// For accumulation, if the memory is mapped here.
+    /// Guard for accumulation, if the memory is mapped here.
     pub guard: Option<Arc<Guard>>,
 }
 
@@ -97,62 +97,62 @@ pub struct Window {
     pub(crate) comm: Arc<Comm>,
     flavor: Flavor,
     is_freed: AtomicBool,
-    pub(crate) targets: Box<[Target]>,
+    pub(crate) targets: Box<[WindowTarget]>,
     pub(crate) station: Arc<Station>,
-    /// The thread that makes the window enters it without locked instructions.
+    /// StationState machine of the epochs. The thread that creates the window enters it without locked instructions.
     pub(crate) epochs: Biased<Epochs>,
-    /// What was accessed, if the job wants to be told of conflicts.
-    pub(crate) book: Option<Mutex<Book>>,
-    /// What the epochs allow.
+    /// Log of the accesses, if the job checks conflicts.
+    pub(crate) access_log: Option<Mutex<AccessLog>>,
+    /// Gates that the epochs open.
     pub(crate) gates: Arc<Gates>,
-    /// The locks of the members, and their notices, if all share memory.
+    /// Locks and notices of the members, if all share memory.
     pub(crate) locks: Option<SharedLocks>,
     pub(crate) notices: Option<Notices>,
-    /// All memory is mapped here.
+    /// Whether all memory is mapped here.
     pub(crate) is_direct: bool,
-    /// Members are told how many accesses were sent to them by packets. At all members, or at none.
+    /// Whether members announce the number of accesses sent by packets: all members, or none.
     pub(crate) counts_packets: bool,
-    /// Memory of the library's lives as long as this.
+    /// Owner of the window's memory.
     #[allow(dead_code)]
-    keeper: Keeper,
+    owner: MemoryOwner,
     attributes: Attributes,
     hints: Hints,
     name: Mutex<Vec<u8>>,
     errhandler: RwLock<Arc<Errhandler>>,
-    /// Values whose addresses `MPI_Win_get_attr` gives.
+    /// Values whose addresses `MPI_Win_get_attr` returns.
     size: i64,
     unit: c_int,
     flavor_constant: c_int,
     model: c_int,
-    /// The handle value under which the ABI layer registered this window; 0 if none.
+    /// Handle under which the ABI layer registered this window; 0 if none.
     pub handle: AtomicUsize,
 }
 
-// SAFETY: the addresses are of memory that lives as long as the window, which is accessed by the rules of windows.
+// SAFETY: the addresses are of memory that lives as long as the window and is accessed by the rules of windows.
 unsafe impl Send for Window {}
 // SAFETY: as above.
 unsafe impl Sync for Window {}
 
-/// How the memory of each member is reached, with its guard if it is mapped here.
+/// Access path to the memory of each member, with its guard if it is mapped here.
 type Reaches = Vec<(Reach, Option<Arc<Guard>>)>;
 
-/// The memory of all members, as one of them sees it.
-struct Laid {
-    keeper: Keeper,
+/// Memory of all members, as one member sees it.
+struct WindowMemory {
+    owner: MemoryOwner,
     reaches: Reaches,
-    /// This process's part, and the guard that all use who change it.
+    /// This process's part, and the guard of all processes that change it.
     base: *mut u8,
     guard: Arc<Guard>,
-    /// If all members share it.
+    /// Shared memory of all members, if any.
     common: Option<Arc<Area>>,
 }
 
 impl Window {
-    /// Makes a window with all members of a communicator.
+    /// Creates a window with all members of a communicator.
     ///
     /// # Errors
     /// `MPI_ERR_DISP`, `MPI_ERR_RMA_SHARED`, `MPI_ERR_RMA_FLAVOR`, `MPI_ERR_NO_MEM`; at all members.
-    pub fn make(comm: &Arc<Comm>, part: Part, info: Option<&Info>) -> Result<Arc<Window>> {
+    pub fn make(comm: &Arc<Comm>, part: WindowPart, info: Option<&Info>) -> Result<Arc<Window>> {
         let Some(comm) = comm.create(comm.group())? else {
             fail!(MPI_ERR_INTERN, "this process is no member of its communicator")
         };
@@ -160,10 +160,10 @@ impl Window {
         let hints = Hints::new(info);
         let stations = Stations::of(comm.world());
         let parts = agree::on_parts(&comm, &part, hints.are_apart(), allocated::alignment(info))?;
-        let laid = lay(&comm, &part, &parts)?;
-        let targets = targets(&comm, &parts, laid.reaches);
+        let provided = provide(&comm, &part, &parts)?;
+        let targets = targets(&comm, &parts, provided.reaches);
         let exposed = Exposed {
-            base: if part.flavor == Flavor::Dynamic { 0 } else { laid.base as usize },
+            base: if part.flavor == Flavor::Dynamic { 0 } else { provided.base as usize },
             size: part.size as u64,
             is_dynamic: part.flavor == Flavor::Dynamic,
         };
@@ -172,21 +172,21 @@ impl Window {
             group: comm.group().clone(),
             rank: comm.rank(),
             memory: exposed,
-            guard: laid.guard,
-            most: comm.engine().eager_limit().max(LEAST_PACKET),
+            guard: provided.guard,
+            max_packet: comm.engine().eager_limit().max(MIN_PACKET),
             done: (0..comm.size()).map(|_| AtomicU32::new(0)).collect(),
-            state: Mutex::new(State::new(comm.size())),
+            state: Mutex::new(StationState::new(comm.size())),
         });
         stations.enter(&station, comm.engine());
-        // Nobody sends packets before all are ready for them.
+        // No member sends packets before all are ready for them.
         if let Err(error) = limosa_coll::barrier(&comm) {
             stations.leave(&station, comm.engine());
             return Err(error);
         }
         let epochs = Epochs::new(comm.size());
-        let book = check::is_on().then(|| Mutex::new(Book::new(comm.size())));
+        let access_log = check::is_on().then(|| Mutex::new(AccessLog::new(comm.size())));
         let me = comm.rank() as usize;
-        let notices = laid.common.as_ref().map(|area| Notices::new(area, &comm, me));
+        let notices = provided.common.as_ref().map(|area| Notices::new(area, &comm, me));
         Ok(Arc::new(Window {
             comm,
             flavor: part.flavor,
@@ -196,11 +196,11 @@ impl Window {
             station,
             gates: epochs.gates().clone(),
             epochs: Biased::new(epochs),
-            book,
-            locks: laid.common.map(|area| SharedLocks::new(&area, me)),
+            access_log,
+            locks: provided.common.map(|area| SharedLocks::new(&area, me)),
             counts_packets: part.flavor == Flavor::Create && notices.is_some(),
             notices,
-            keeper: laid.keeper,
+            owner: provided.owner,
             attributes: Attributes::new(Kind::Window),
             hints,
             name: Mutex::default(),
@@ -216,8 +216,8 @@ impl Window {
     /// Frees the window (`MPI_Win_free`), when all members have called this.
     ///
     /// # Errors
-    /// `MPI_ERR_RMA_SYNC` in an epoch, the error of a delete callback: the window stays as it is. The death of a member:
-    /// the window is freed nevertheless ([`Window::is_freed`]).
+    /// `MPI_ERR_RMA_SYNC` in an epoch, or the error of a delete callback: the window stays as it is. The death of a
+    /// member: the window is freed nevertheless ([`Window::is_freed`]).
     pub fn free(&self) -> Result<()> {
         self.epochs.lock().check_free()?;
         self.attributes.delete_all(self.handle.load(Ordering::Relaxed))?;
@@ -231,28 +231,29 @@ impl Window {
         waited
     }
 
-    /// Whether it was freed.
+    /// Returns whether the window was freed.
     pub fn is_freed(&self) -> bool {
         self.is_freed.load(Ordering::Acquire)
     }
 
-    /// The members.
+    /// Returns the group of the members.
     pub fn group(&self) -> &Arc<Group> {
         self.comm.group()
     }
 
-    /// How its memory came to be.
+    /// Returns the origin of the memory.
     pub fn flavor(&self) -> Flavor {
         self.flavor
     }
 
-    /// The start of this process's memory.
+    /// Returns the start of this process's memory.
     pub fn base(&self) -> *mut u8 {
         self.station.memory.base as *mut u8
     }
 
-    /// Bytes, unit of displacement and address here of a member's memory (`MPI_Win_shared_query`); of the first member
-    /// with memory if `rank` is `MPI_PROC_NULL`. No bytes and null if it is not mapped here, or there are none.
+    /// Returns bytes, displacement unit and local address of a member's memory (`MPI_Win_shared_query`); with
+    /// `MPI_PROC_NULL`, of the first member that has memory. Returns zero bytes and null if it is not mapped here, or
+    /// there are none.
     ///
     /// # Errors
     /// `MPI_ERR_RANK`, `MPI_ERR_RMA_FLAVOR`.
@@ -263,7 +264,7 @@ impl Window {
                 "the window was made by MPI_Win_create_dynamic: its memory is not shared, only attached"
             );
         }
-        let of = |target: &Target| match target.reach {
+        let of = |target: &WindowTarget| match target.reach {
             Reach::Direct(at) if target.size > 0 => Some((target.size as i64, target.unit, at)),
             _ => None,
         };
@@ -287,7 +288,10 @@ impl Window {
             return Ok(());
         }
         if base.is_null() || start.checked_add(bytes).is_none() {
-            fail!(MPI_ERR_RMA_ATTACH, "{bytes} bytes at {base:p} are no memory that could be attached");
+            fail!(
+                MPI_ERR_RMA_ATTACH,
+                "MPI_Win_attach got base {base:p} and size {bytes}, which describe no valid memory"
+            );
         }
         let attached = &mut self.station.state.lock().attached;
         let overlaps = attached.range(..start + bytes).next_back().is_some_and(|(at, len)| at + len > start);
@@ -298,7 +302,7 @@ impl Window {
         Ok(())
     }
 
-    /// Detaches memory.
+    /// Detaches memory from a dynamic window.
     ///
     /// # Errors
     /// `MPI_ERR_RMA_FLAVOR`, `MPI_ERR_RMA_ATTACH`.
@@ -317,7 +321,7 @@ impl Window {
         fail!(MPI_ERR_RMA_FLAVOR, "memory can be {what} only with a window made by MPI_Win_create_dynamic")
     }
 
-    /// The value of an attribute, if it has one: an address, or what the program has set.
+    /// Returns the value of an attribute, if it is set: an address, or the program's value.
     ///
     /// # Errors
     /// `MPI_ERR_KEYVAL`.
@@ -333,32 +337,32 @@ impl Window {
         })
     }
 
-    /// The attributes that the program has set.
+    /// Returns the attributes that the program has set.
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
     }
 
-    /// The hints in use.
+    /// Returns the hints in use.
     pub fn hints(&self) -> &Hints {
         &self.hints
     }
 
-    /// The name in bytes; empty if none was set.
+    /// Returns the name in bytes; empty if none was set.
     pub fn name(&self) -> Vec<u8> {
         self.name.lock().clone()
     }
 
-    /// Names the window; a longer name than the ABI allows is cut off.
+    /// Names the window. A name longer than the ABI allows is cut off.
     pub fn set_name(&self, name: &[u8]) {
         *self.name.lock() = name[..name.len().min(MPI_MAX_OBJECT_NAME as usize - 1)].to_vec();
     }
 
-    /// The error handler in force.
+    /// Returns the current error handler.
     pub fn errhandler(&self) -> Arc<Errhandler> {
         self.errhandler.read().clone()
     }
 
-    /// Sets another error handler.
+    /// Sets the error handler.
     ///
     /// # Errors
     /// `MPI_ERR_ERRHANDLER`.
@@ -369,9 +373,9 @@ impl Window {
     }
 }
 
-/// What an access needs to know of each member.
-fn targets(comm: &Comm, parts: &[agree::Announced], reaches: Reaches) -> Box<[Target]> {
-    let target = |(rank, (part, (reach, guard))): (usize, (&agree::Announced, _))| Target {
+/// Creates the targets of a window.
+fn targets(comm: &Comm, parts: &[agree::Announced], reaches: Reaches) -> Box<[WindowTarget]> {
+    let target = |(rank, (part, (reach, guard))): (usize, (&agree::Announced, _))| WindowTarget {
         peer: comm.group().world_rank(rank).expect("the rank of a member"),
         size: part.size,
         unit: part.unit,
@@ -381,11 +385,11 @@ fn targets(comm: &Comm, parts: &[agree::Announced], reaches: Reaches) -> Box<[Ta
     parts.iter().zip(reaches).enumerate().map(target).collect()
 }
 
-/// Bytes that a packet of any device can have.
-const LEAST_PACKET: usize = 512;
+/// Bytes that fit a packet of any device.
+const MIN_PACKET: usize = 512;
 
 /// Provides the memory of all members.
-fn lay(comm: &Arc<Comm>, part: &Part, parts: &[agree::Announced]) -> Result<Laid> {
+fn provide(comm: &Arc<Comm>, part: &WindowPart, parts: &[agree::Announced]) -> Result<WindowMemory> {
     let me = comm.rank() as usize;
     let neighbours = neighbours(comm);
     if part.flavor == Flavor::Shared && neighbours.len() < parts.len() {
@@ -395,7 +399,7 @@ fn lay(comm: &Arc<Comm>, part: &Part, parts: &[agree::Announced]) -> Result<Laid
         );
     }
     if let Flavor::Create | Flavor::Dynamic = part.flavor {
-        return lay_own(comm, part, parts, &neighbours);
+        return provide_own(comm, part, parts, &neighbours);
     }
     let sizes: Vec<usize> = neighbours.iter().map(|rank| parts[*rank].size as usize).collect();
     let alignment = parts.iter().map(|part| part.alignment).max().unwrap_or(LINE);
@@ -404,14 +408,14 @@ fn lay(comm: &Arc<Comm>, part: &Part, parts: &[agree::Announced]) -> Result<Laid
     let block = if neighbours.len() > 1 { None } else { Block::new(part.size as usize, alignment) };
     let is_made = area.is_some() || block.is_some();
     if agree::on_words(comm, is_made.into())?.contains(&0) {
-        fail!(MPI_ERR_NO_MEM, "there is not enough memory for the window: {} bytes are wanted here", part.size);
+        fail!(MPI_ERR_NO_MEM, "there is not enough memory for the window: this process requests {} bytes", part.size);
     }
     let mut reaches = all_remote(parts.len());
     let Some((area, plan)) = area.zip(plan) else {
         let block = block.expect("what is not shared is a block");
         let (base, guard) = (block.address(), Arc::new(Guard::own()));
         reaches[me] = (Reach::Direct(base), Some(guard.clone()));
-        return Ok(Laid { keeper: Keeper::Block(block), reaches, base, guard, common: None });
+        return Ok(WindowMemory { owner: MemoryOwner::Block(block), reaches, base, guard, common: None });
     };
     let mine = neighbours.iter().position(|rank| *rank == me).expect("a process is on its own host");
     for (member, &rank) in neighbours.iter().enumerate() {
@@ -420,11 +424,17 @@ fn lay(comm: &Arc<Comm>, part: &Part, parts: &[agree::Announced]) -> Result<Laid
     }
     let (base, guard) = (area.address(&plan, mine), reaches[me].1.clone().expect("set above"));
     let common = (neighbours.len() == parts.len()).then(|| area.clone());
-    Ok(Laid { keeper: Keeper::Area(area), reaches, base, guard, common })
+    Ok(WindowMemory { owner: MemoryOwner::Area(area), reaches, base, guard, common })
 }
 
-/// The memory is the program's. Where all share memory, they share locks, and map what lies in the host's.
-fn lay_own(comm: &Arc<Comm>, part: &Part, parts: &[agree::Announced], neighbours: &[usize]) -> Result<Laid> {
+/// Provides the memory of a window over the program's memory. Members that share memory also share locks, and map
+/// blocks that lie in the host's shared memory.
+fn provide_own(
+    comm: &Arc<Comm>,
+    part: &WindowPart,
+    parts: &[agree::Announced],
+    neighbours: &[usize],
+) -> Result<WindowMemory> {
     let me = comm.rank() as usize;
     let mut reaches = all_remote(parts.len());
     if part.flavor == Flavor::Create {
@@ -433,29 +443,29 @@ fn lay_own(comm: &Arc<Comm>, part: &Part, parts: &[agree::Announced], neighbours
     let base = if part.flavor == Flavor::Create { part.base } else { std::ptr::null_mut() };
     let plan = if neighbours.len() == parts.len() { Plan::new(&vec![0; parts.len()], true, LINE) } else { None };
     let area = share(comm, neighbours, plan.as_ref())?;
-    // One way for all: those who cannot have this one go by packets.
+    // All members use the same path: if one of them cannot map the area, all use packets.
     let area = if agree::on_words(comm, area.is_some().into())?.contains(&0) { None } else { area };
     let guard = Arc::new(area.as_ref().map_or_else(Guard::own, |area| Guard::shared(area, me, me)));
     let mut mapped = Vec::new();
     if let (Some(area), Some(host)) = (&area, comm.engine().host_memory()) {
         for (rank, part) in parts.iter().enumerate().filter(|(rank, _)| *rank != me) {
-            let Some(lies) = part.lies else { continue };
-            let Some(memory) = allocated::map(host, lies, part.size) else { continue };
-            let there = memory.mapping().address(lies.offset as usize);
+            let Some(location) = part.location else { continue };
+            let Some(memory) = allocated::map(host, location, part.size) else { continue };
+            let there = memory.mapping().address(location.offset as usize);
             reaches[rank] = (Reach::Direct(there), Some(Arc::new(Guard::shared(area, rank, me))));
             mapped.push(memory);
         }
     }
     reaches[me] = (Reach::Direct(base), Some(guard.clone()));
-    Ok(Laid { keeper: Keeper::Program(mapped), reaches, base, guard, common: area })
+    Ok(WindowMemory { owner: MemoryOwner::Program(mapped), reaches, base, guard, common: area })
 }
 
 fn all_remote(ranks: usize) -> Reaches {
     (0..ranks).map(|_| (Reach::Remote, None)).collect()
 }
 
-/// Memory that the members of a host share: one of them makes it. No member makes anything that the others cannot use.
-/// `None` if that is not possible, or if there is only one.
+/// Creates memory that the members of a host share; one of them allocates it. Returns `None` at all members if one of
+/// them cannot map it, or if there is only one.
 fn share(comm: &Arc<Comm>, neighbours: &[usize], plan: Option<&Plan>) -> Result<Option<Arc<Area>>> {
     let shared = neighbours.len() > 1;
     let is_owner = shared && neighbours[0] == comm.rank() as usize;
@@ -475,7 +485,7 @@ fn share(comm: &Arc<Comm>, neighbours: &[usize], plan: Option<&Plan>) -> Result<
     })
 }
 
-/// The ranks that share memory with this one, itself among them, in order.
+/// Returns the ranks that share memory with this one, including itself, in order.
 fn neighbours(comm: &Comm) -> Vec<usize> {
     let (engine, me) = (comm.engine(), comm.rank() as usize);
     let is_near = |&rank: &usize| {
@@ -485,7 +495,7 @@ fn neighbours(comm: &Comm) -> Vec<usize> {
     (0..comm.size()).filter(is_near).collect()
 }
 
-/// Reaches the program's own memory in other processes of this host by having the system copy, where that is allowed.
+/// Sets the path to the program's memory in other processes of this host to system copies, where these are allowed.
 fn attach(comm: &Comm, parts: &[agree::Announced], neighbours: &[usize], reaches: &mut Reaches) {
     let Some(memory) = comm.engine().peer_memory() else { return };
     for &rank in neighbours {
@@ -498,8 +508,8 @@ fn attach(comm: &Comm, parts: &[agree::Announced], neighbours: &[usize], reaches
     }
 }
 
-/// The error of a part that cannot be.
-pub(crate) fn check(part: &Part) -> Result<()> {
+/// Checks the contribution of a process.
+pub(crate) fn check(part: &WindowPart) -> Result<()> {
     if part.unit <= 0 || part.unit > i64::from(c_int::MAX) {
         fail!(MPI_ERR_DISP, "disp_unit is {}, but it must be positive and fit an int", part.unit);
     }

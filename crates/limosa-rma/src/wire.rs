@@ -4,12 +4,12 @@
 //!
 //! | kind | second word | data |
 //! |---|---|---|
-//! | [`ACCESS`] | number of the answer that is wanted, 0 for none | a [`Header`], pieces, operands |
-//! | [`FLUSH`] | number of the answer | |
-//! | [`ANSWER`] | number | what was read |
-//! | [`REFUSED`] | number, 0 if none was wanted | error class (4 bytes), and the sentence |
-//! | [`LOCK`] | the request's number, and 1 for exclusive in the lowest bit | |
-//! | [`GRANT`] | the request's number | the rank whose lock it is (4 bytes), if it is not the sender's |
+//! | [`ACCESS`] | number of the requested answer, 0 for none | a [`Header`], pieces, operands |
+//! | [`FLUSH`] | number of the requested answer | |
+//! | [`ANSWER`] | number | the data read |
+//! | [`REFUSED`] | number, 0 if none was requested | error class (4 bytes), and the sentence |
+//! | [`LOCK`] | number of the request, with 1 for exclusive in the lowest bit | |
+//! | [`GRANT`] | number of the request | the rank whose lock it is (4 bytes), if it is not the sender's |
 //! | [`UNLOCK`], [`POST`], [`COMPLETE`] | | |
 //!
 //! Packets of a pair are handled in order, and so are their answers. Numbers in data are in the byte order of the
@@ -32,18 +32,18 @@ pub(crate) const UNLOCK: u8 = Chapter::Windows.kind(6);
 pub(crate) const POST: u8 = Chapter::Windows.kind(7);
 pub(crate) const COMPLETE: u8 = Chapter::Windows.kind(8);
 
-/// What an access does.
+/// Action of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Writes the operands.
     Put,
-    /// Answers with what is there.
+    /// Returns the current data.
     Get,
-    /// Combines the operands with what is there.
+    /// Combines the operands with the data.
     Accumulate,
-    /// The same, and answers with what was there.
+    /// Combines, and returns the old data.
     Fetch,
-    /// Compares with the first operand, replaces by the second, and answers with what was there.
+    /// Replaces the data by the second operand if they equal the first. Returns the old data.
     Swap,
 }
 
@@ -55,9 +55,9 @@ pub(crate) const HEADER: usize = 20;
 pub(crate) const PIECE: usize = 16;
 
 /// A contiguous piece of the target's memory: its offset from the start of the window, and its length.
-pub(crate) type Place = (u64, u64);
+pub(crate) type PieceRange = (u64, u64);
 
-/// The beginning of an access. The type of the elements is a basic one, or a pair of two.
+/// Header of an access. The type of the elements is a basic one, or a pair of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub action: Action,
@@ -67,12 +67,12 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Without an operation.
+    /// Creates a header without an operation.
     pub fn plain(action: Action, pieces: usize) -> Header {
         Header { action, op: 0, element: [0; 2], pieces: pieces as u32 }
     }
 
-    /// With elements of this predefined type.
+    /// Creates a header for elements of this predefined type.
     pub fn typed(action: Action, op: Option<&Op>, element: &Datatype, pieces: usize) -> Header {
         let element = match (element.as_basic(), element.as_pair()) {
             (Some(basic), _) => [basic.handle, 0],
@@ -88,12 +88,12 @@ impl Header {
         }
     }
 
-    /// The operation; `None` if there is no such one.
+    /// Returns the operation; `None` if the number is unknown.
     pub fn op(&self) -> Option<Arc<Op>> {
         Op::builtin(self.op)
     }
 
-    /// The type of the elements; `None` if there is no such one.
+    /// Returns the type of the elements; `None` if the number is unknown.
     pub fn element(&self) -> Option<Arc<Datatype>> {
         let named = |handle: i32| {
             let inside = handle > MPI_DATATYPE_NULL && handle < MPI_DATATYPE_NULL + HANDLES as i32;
@@ -104,8 +104,8 @@ impl Header {
     }
 }
 
-/// An access as it came: header, places, operands. `None` if the bytes make no sense.
-pub(crate) fn read(packet: &[u8]) -> Option<(Header, Vec<Place>, &[u8])> {
+/// Decodes an access: header, places, operands. Returns `None` if the bytes are invalid.
+pub(crate) fn read(packet: &[u8]) -> Option<(Header, Vec<PieceRange>, &[u8])> {
     let (header, rest) = packet.split_at_checked(HEADER)?;
     let word = |i: usize| i32::from_ne_bytes(header[4 * i..4 * i + 4].try_into().expect("four bytes"));
     let action = *ACTIONS.get(usize::try_from(word(0)).ok()?)?;
@@ -116,7 +116,7 @@ pub(crate) fn read(packet: &[u8]) -> Option<(Header, Vec<Place>, &[u8])> {
     Some((header, places, operands))
 }
 
-pub(crate) fn write_places(packet: &mut Vec<u8>, places: &[Place]) {
+pub(crate) fn write_places(packet: &mut Vec<u8>, places: &[PieceRange]) {
     for (at, len) in places {
         packet.extend_from_slice(&at.to_ne_bytes());
         packet.extend_from_slice(&len.to_ne_bytes());

@@ -1,15 +1,15 @@
-//! Windows of processes on a simulated network, whose packets take random times and overtake each other, find no room
-//! for a while, or are lost with their sender: whatever happens, memory has at the end what a sequential model has, and
-//! who needs a dead process gets an error.
+//! Windows over a simulated network that delays and reorders packets, runs out of room, and loses packets of a dead
+//! sender. Whatever happens, the memory equals that of a sequential model at the end, and a process that needs a dead
+//! one gets an error.
 //!
-//! A run consists of phases, between which all processes wait for each other. In each phase every slot of every
-//! process's memory has a use (who puts there, who accumulates, counts or reads), which all processes know from the
-//! seed. So the model is a list of numbers. The processes are threads; their accesses go by packets, since they share
-//! no memory as far as they know. In every second run a process dies on the way.
+//! A run consists of phases separated by barriers. In each phase every slot of every process's memory has a use (put,
+//! accumulate, count or read, by certain origins), which all processes derive from the seed. The model is thus a list
+//! of numbers. The processes are threads; their accesses travel by packets, since they seem to share no memory. In
+//! every second run a process dies.
 //!
-//! - `LIMOSA_SIM_SEEDS=n` sets how many seeds are run;
-//! - `LIMOSA_SIM_SEED=n` runs one seed. A failure prints its seed. The seed fixes what the processes do and how the
-//!   network treats them, but not how the threads take turns.
+//! - `LIMOSA_SIM_SEEDS=n` sets the number of seeds;
+//! - `LIMOSA_SIM_SEED=n` runs one seed. A failure prints its seed. The seed determines the calls of the processes and
+//!   the behaviour of the network, but not the interleaving of the threads.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,30 +26,30 @@ use limosa_mpi::op::Op;
 use limosa_mpi::world::World;
 use limosa_p2p::memory::Region;
 use limosa_p2p::{Devices, Engine, Links, Options, Wait};
-use limosa_rma::{At, Flavor, LockKind, Origin, Part, Window};
+use limosa_rma::{At, Flavor, LockKind, Origin, Window, WindowPart};
 use limosa_sim::{Conditions, Network, Random};
 
-/// Seeds of a run of the tests.
+/// Number of seeds by default.
 const SEEDS: u64 = 120;
-/// How long a run may take before it counts as hanging: a thousand times as long as it does.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// Each process's memory: so many slots of so many numbers.
+/// Time after which a run counts as hanging: a thousand times its usual duration.
+const RUN_TIMEOUT: Duration = Duration::from_secs(120);
+/// Slots of each process's memory.
 const SLOTS: usize = 5;
 const SLOT: usize = 400;
 const PHASES: usize = 6;
 
-/// What becomes of a slot in a phase.
+/// Use of a slot in a phase.
 #[derive(Clone, Debug)]
 enum Use {
-    /// Nobody accesses it.
+    /// No access.
     Nothing,
-    /// One process writes numbers from this one on.
+    /// One process writes numbers, starting with this one.
     Put { origin: usize, first: u64 },
     /// These processes add to all numbers.
     Sum { origins: Vec<usize>, value: u64 },
-    /// These processes count the first number up, so often each, and get what was there before.
+    /// These processes increment the first number, so often each, and get its old values.
     Count { origins: Vec<usize>, times: usize },
-    /// As `Count`, by comparing and swapping. Only where an access can be completed at once.
+    /// As `Count`, by compare-and-swap. Only where an access can be completed at once.
     Swap { origins: Vec<usize>, times: usize },
     /// These processes read.
     Read { origins: Vec<usize> },
@@ -57,7 +57,7 @@ enum Use {
     Next { origins: Vec<usize> },
 }
 
-/// How the accesses of a phase are synchronised.
+/// Synchronisation of the accesses of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sync {
     Fence,
@@ -66,13 +66,13 @@ enum Sync {
     LockAll,
 }
 
-/// A phase, as all processes know it.
+/// A phase.
 struct Phase {
     number: usize,
     sync: Sync,
-    /// How many numbers of a slot are accessed.
+    /// Numbers of a slot that are accessed.
     len: usize,
-    /// By target and slot.
+    /// Uses by target and slot.
     uses: Vec<Vec<Use>>,
 }
 
@@ -116,12 +116,12 @@ impl Phase {
         Phase { number, sync, len, uses }
     }
 
-    /// Whether a process accesses another one's memory.
+    /// Returns whether a process accesses a target.
     fn accesses(&self, origin: usize, target: usize) -> bool {
         self.uses[target].iter().any(|use_| use_.is_by(origin))
     }
 
-    /// What the phase does to the memory of all processes.
+    /// Applies the phase to the model of all processes' memory.
     fn apply(&self, model: &mut [Vec<u64>]) {
         for (target, slots) in self.uses.iter().enumerate() {
             for (slot, use_) in slots.iter().enumerate() {
@@ -143,14 +143,14 @@ impl Phase {
     }
 }
 
-/// What all processes of a run know.
+/// State that all processes of a run share.
 struct Run {
     seed: u64,
     size: usize,
     network: Network,
-    /// Who dies, in which phase, after so many accesses.
+    /// The process that dies, the phase, and the number of accesses before.
     death: Option<(usize, usize, usize)>,
-    /// What was there before each counting, by phase, target and slot.
+    /// Old values of each count, by phase, target and slot.
     counted: Mutex<HashMap<(usize, usize, usize), Vec<u64>>>,
 }
 
@@ -160,35 +160,35 @@ struct Process<'r> {
     me: usize,
     comm: Arc<Comm>,
     window: Arc<Window>,
-    /// The type of all numbers.
+    /// Type of all numbers.
     datatype: Arc<Datatype>,
     sum: &'static Arc<Op>,
-    /// Its own choices.
+    /// Source of its own choices.
     random: Random,
-    /// What is read here when the epoch has ended, and what it must be.
+    /// Numbers that are read when the epoch has ended, and their expected values.
     reads: Vec<(Vec<u64>, Vec<u64>)>,
-    /// What was there before numbers were counted up, by target and slot.
+    /// Old values of counts, by target and slot.
     counts: Vec<(usize, usize, Box<u64>)>,
     /// Accesses until it dies, in the phase in which it does.
     left: Option<usize>,
 }
 
-/// A process goes on no more: it has died, or got the error that another one has.
+/// A process stops: it has died, or got the error that a peer has died.
 struct Stopped;
 
 type Step<T = ()> = std::result::Result<T, Stopped>;
 
-/// The only error that a process may get is that another one is dead.
+/// Accepts the error that a peer is dead, and no other.
 fn expect<T>(run: &Run, result: Result<T>) -> Step<T> {
     result.map_err(|error| {
-        assert!(run.death.is_some(), "an error although nobody dies: {}", error.detail);
+        assert!(run.death.is_some(), "an error although no process dies: {}", error.detail);
         assert_eq!(error.class, MPI_ERR_PROC_ABORTED, "{}", error.detail);
         Stopped
     })
 }
 
 fn region(numbers: &mut [u64]) -> Region {
-    // SAFETY: the numbers are used until the access has ended, or the process has stopped; they live as long.
+    // SAFETY: the numbers live until the access has ended, or the process has stopped.
     unsafe { Region::contiguous(numbers.as_mut_ptr().cast(), size_of_val(numbers)) }
 }
 
@@ -197,7 +197,7 @@ impl Process<'_> {
         expect(self.run, result)
     }
 
-    /// Completes what was accessed at a target.
+    /// Completes the accesses to a target.
     fn flush(&self, target: usize) -> Step {
         self.ok(self.window.flush(target as i32))
     }
@@ -210,7 +210,7 @@ impl Process<'_> {
         Origin { region: region(numbers), datatype: &self.datatype }
     }
 
-    /// Counts a number up.
+    /// Increments a number.
     fn count(&mut self, target: usize, slot: usize) -> Step {
         let mut old = Box::new(0);
         let result = region(std::slice::from_mut(&mut *old));
@@ -220,13 +220,13 @@ impl Process<'_> {
         self.ok(self.window.fetch_and_op(Some(&origin), &result, &self.at(target, slot, 1), self.sum))
     }
 
-    /// Counts a number up by comparing and swapping.
+    /// Increments a number by compare-and-swap.
     fn swap(&mut self, target: usize, slot: usize) -> Step {
         let mut expected = [0u64];
         loop {
             let (mut new, mut old) = ([expected[0].wrapping_add(1)], Box::new(0));
             let (new, result) = (region(&mut new), region(std::slice::from_mut(&mut *old)));
-            // It stays where it is while its answer may come.
+            // The allocation stays in place while its answer is pending.
             self.counts.push((target, slot, old));
             let at = self.at(target, slot, 1);
             self.ok(self.window.compare_and_swap(&new, &region(&mut expected), &result, &at))?;
@@ -240,7 +240,7 @@ impl Process<'_> {
         }
     }
 
-    /// Does its part of what becomes of a slot.
+    /// Does its part of a slot's use.
     fn access(&mut self, phase: &Phase, target: usize, slot: usize, model: &[Vec<u64>]) -> Step {
         match &phase.uses[target][slot] {
             Use::Nothing => Ok(()),
@@ -268,7 +268,7 @@ impl Process<'_> {
                 self.ok(self.window.get(&buffer, &self.at(target, slot, 1), false))?;
                 self.flush(target)?;
                 let (number, expected) = self.reads.last_mut().expect("pushed above");
-                // Who comes when is not known, but each adds one.
+                // The order is unknown, but each increment adds one.
                 assert!(number[0].wrapping_sub(before) < self.run.size as u64, "{} after {before}", number[0]);
                 number[0] = number[0].wrapping_add(1);
                 expected.clone_from(number);
@@ -277,7 +277,7 @@ impl Process<'_> {
         }
     }
 
-    /// All its accesses of a phase, in an order of its own.
+    /// Makes all its accesses of a phase, in an order of its own.
     fn accesses(&mut self, phase: &Phase, model: &[Vec<u64>]) -> Step {
         let all = (0..self.run.size).flat_map(|target| (0..SLOTS).map(move |slot| (target, slot)));
         let mut mine: Vec<_> = all.filter(|&(target, slot)| phase.uses[target][slot].is_by(self.me)).collect();
@@ -354,12 +354,12 @@ impl Process<'_> {
         self.ok(limosa_coll::barrier(&self.comm))
     }
 
-    /// Compares its memory with the model, which is brought up to date.
+    /// Compares its memory with the model, after updating the model.
     fn compare(&self, phase: &Phase, model: &mut [Vec<u64>]) {
         let before = model[self.me].clone();
         phase.apply(model);
         let base = self.window.base().cast::<u64>();
-        // SAFETY: the window's memory, which nobody accesses between the barriers.
+        // SAFETY: the window's memory, which is not accessed between the barriers.
         let memory = unsafe { std::slice::from_raw_parts(base, SLOTS * SLOT) };
         let differs = (0..memory.len()).find(|at| memory[*at] != model[self.me][*at]);
         assert_eq!(differs, None, "number in phase {} ({:?}): {:?}", phase.number, phase.sync, phase.uses[self.me]);
@@ -389,9 +389,10 @@ fn world(network: &Network, rank: u32, size: usize) -> Arc<World> {
     World::with_engine(Engine::start(links, options).expect("an engine"), 1, size as u32)
 }
 
-/// What one process does.
+/// Runs one process.
 fn process(run: &Run, me: usize, comm: Arc<Comm>) -> Step {
-    let part = Part { flavor: Flavor::Allocate, base: std::ptr::null_mut(), size: (SLOTS * SLOT * 8) as i64, unit: 8 };
+    let part =
+        WindowPart { flavor: Flavor::Allocate, base: std::ptr::null_mut(), size: (SLOTS * SLOT * 8) as i64, unit: 8 };
     let mut process = Process {
         run,
         me,
@@ -409,7 +410,7 @@ fn process(run: &Run, me: usize, comm: Arc<Comm>) -> Step {
     for number in 0..PHASES {
         let phase = Phase::new(number, run.size, &mut random);
         if let Err(stopped) = process.phase(&phase, &mut model) {
-            // No answer may come any more to memory that is about to be freed.
+            // No answer may arrive any more for memory that is about to be freed.
             process.comm.engine().stop();
             return Err(stopped);
         }
@@ -417,7 +418,7 @@ fn process(run: &Run, me: usize, comm: Arc<Comm>) -> Step {
     process.ok(process.window.free())
 }
 
-/// Has things happen on the network until the run has ended.
+/// Delivers packets until the run has ended.
 fn deliver(run: &Run, has_ended: &AtomicBool) {
     let mut pauses = Random::new(run.seed);
     while !has_ended.load(Ordering::Relaxed) {
@@ -472,11 +473,11 @@ fn run(seed: u64) {
     }
 }
 
-/// Runs one seed; false if it fails.
+/// Runs one seed. Returns false if it fails.
 fn succeeds(seed: u64) -> bool {
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || tell.send(catch_unwind(|| run(seed)).is_ok()));
-    told.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+    told.recv_timeout(RUN_TIMEOUT).unwrap_or_else(|_| {
         println!("seed {seed} hangs");
         false
     })

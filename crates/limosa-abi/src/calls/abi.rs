@@ -1,8 +1,7 @@
-//! What programs can ask about the ABI (MPI-5 sections 20.2 and 20.4).
+//! Inquiry about the ABI (MPI-5 sections 20.2 and 20.4).
 //!
-//! Limosa takes Fortran to be what the compilers of its platforms make of it by default: INTEGER, REAL and LOGICAL of
-//! four bytes, .TRUE. = 1. These values are set from the beginning, and as the standard has it, values that are set
-//! cannot be set again.
+//! Limosa assumes the default Fortran types of its platforms' compilers: INTEGER, REAL and LOGICAL of four bytes,
+//! .TRUE. = 1. These values are set initially, and by the standard, values that are set cannot be set again.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;

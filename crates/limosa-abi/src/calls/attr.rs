@@ -20,7 +20,7 @@ type CCopy = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut 
 /// The C type of the delete callbacks of all kinds of objects.
 type CDelete = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
 
-/// What the program wants done with `function`. The predefined functions are not functions but the addresses 0 and 1.
+/// Returns the copy rule for `function`. The predefined functions are not functions but the addresses 0 and 1.
 fn copy_rule(function: Option<CCopy>, extra_state: *mut c_void) -> CopyRule {
     let Some(function) = function else { return CopyRule::Forget };
     if function as usize == consts::MPI_COMM_DUP_FN {
@@ -74,7 +74,7 @@ fn free(kind: Kind, keyval: &mut c_int) -> Result<()> {
     Ok(())
 }
 
-/// Hands an attribute to the program, whose `attribute_val` is the address of a pointer.
+/// Stores an attribute at the address `attribute_val` of a pointer.
 pub(super) fn give(value: Option<usize>, attribute_val: *mut c_void, flag: &mut c_int) -> Result<()> {
     args::not_null(attribute_val, "attribute_val")?;
     *flag = value.is_some().into();
@@ -201,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    /// Adds one to the value if the extra state says so, and answers what it says otherwise.
+    /// Adds one to the value if the extra state is success, and returns the extra state otherwise.
     unsafe extern "C" fn copy(
         _: Handle,
         _: c_int,
@@ -210,7 +210,7 @@ mod tests {
         copied: *mut c_void,
         flag: *mut c_int,
     ) -> c_int {
-        // SAFETY: the test passes an integer as extra state, the library places for the results.
+        // SAFETY: the test passes an integer as extra state, the library valid addresses for the results.
         unsafe {
             copied.cast::<usize>().write(value as usize + 1);
             *flag = 1;

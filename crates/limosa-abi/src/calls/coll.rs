@@ -1,8 +1,9 @@
-//! Collective operations (MPI-5 chapter 6): one plan for the blocking, the nonblocking and the persistent form of each.
+//! Collective operations (MPI-5 chapter 6): one plan for the blocking, the non-blocking and the persistent form of
+//! each.
 //!
-//! A plan checks the arguments, makes buffers of them, and performs the operation in the [`Form`] it was called in.
-//! Arguments that are insignificant at this process are not read: the root's buffer arguments at other ranks, and count
-//! and datatype that come with `MPI_IN_PLACE`.
+//! A plan checks the arguments, creates buffers from them, and performs the operation in the [`Form`] in which it was
+//! called. Arguments that are insignificant at this process are not read: the root's buffer arguments at other ranks,
+//! and count and datatype that accompany `MPI_IN_PLACE`.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -18,8 +19,8 @@ use crate::calls::kinds::{Communicator, Datatype, Operation};
 use crate::cx::Cx;
 use crate::handles::Handle;
 
-/// `perform!(cx, form, comm, types, gather::{run, background}(&call, ...))`: performs the operation by one of two
-/// functions that take the same arguments. `types` is what the checks compare.
+/// `perform!(cx, form, comm, types, gather::{run, background}(&call, ...))` performs the operation by one of two
+/// functions that take the same arguments. The checks compare `types`.
 macro_rules! perform {
     ($cx:ident, $form:ident, $comm:ident, $types:expr, $module:ident::{$run:ident, $background:ident}($($arg:expr),*)) => {
         $form.perform(
@@ -60,7 +61,7 @@ fn even(
     Blocks::even(base.cast(), count.get()?, datatype.held(cx)?, ranks, arg)
 }
 
-/// Blocks of one datatype; `args` are the names of the arguments.
+/// Creates a buffer of blocks of one datatype; `args` are the names of the arguments.
 fn uneven(
     cx: &Cx,
     ranks: usize,
@@ -74,7 +75,7 @@ fn uneven(
     Blocks::uneven(base.cast(), &counts, displs, datatype.held(cx)?, args[0])
 }
 
-/// Blocks of a datatype each; `args` are the names of the arguments.
+/// Creates a buffer of blocks of a datatype each; `args` are the names of the arguments.
 fn each(
     cx: &Cx,
     ranks: usize,
@@ -89,7 +90,7 @@ fn each(
     Blocks::each(base.cast(), &counts, displs, datatypes, args[0])
 }
 
-/// What a reduction combines at each process, and where its result goes.
+/// Returns the operands of a reduction at each process, and the buffer of the result.
 #[inline(always)]
 fn operands(
     cx: &Cx,
@@ -103,7 +104,7 @@ fn operands(
     Ok((send, receive))
 }
 
-/// As [`operands`], for a result that is scattered: `counts` are the elements that each process gets.
+/// Returns the same as [`operands`] for a scattered result: `counts` are the elements for each process.
 fn parts(
     cx: &Cx,
     call: &Call<'_>,

@@ -14,7 +14,7 @@ use crate::calls::kinds;
 use crate::cx::Cx;
 use crate::handles::Handle;
 
-/// The handle of a communicator that a call made, `MPI_COMM_NULL` on a process that got none.
+/// Registers a communicator that a call created. Returns `MPI_COMM_NULL` on a process without one.
 pub(crate) fn register_comm(cx: &Cx, comm: Option<Arc<Comm>>) -> Result<Handle> {
     match comm {
         Some(comm) => cx.register(comm),
@@ -57,7 +57,7 @@ pub(crate) fn mpi_comm_dup_with_info(
     Ok(())
 }
 
-/// Takes no message, so that the request is complete at once.
+/// Completes at once, without any message.
 pub(crate) fn mpi_comm_idup(
     cx: &Cx,
     comm: &Arc<kinds::Communicator>,
@@ -124,7 +124,7 @@ pub(crate) fn mpi_comm_split_type(
     Ok(())
 }
 
-/// `peer_comm` and `remote_leader` are read at the local leader only.
+/// Reads `peer_comm` and `remote_leader` at the local leader only.
 pub(crate) fn mpi_intercomm_create(
     cx: &Cx,
     local_comm: &Arc<kinds::Communicator>,
@@ -149,14 +149,14 @@ pub(crate) fn mpi_intercomm_merge(
     Ok(())
 }
 
-/// The handle stays valid while delete callbacks run, and if one of them refuses.
+/// Keeps the handle valid while delete callbacks run, and if one of them refuses.
 pub(crate) fn mpi_comm_free(cx: &Cx, comm: &mut Handle) -> Result<()> {
     cx.get::<Comm>(*comm, "comm")?.free()?;
     cx.free::<Comm>(comm, "comm").map(|_| ())
 }
 
-/// Waits for all members: when it returns, nobody needs anything of another one any more, who may then end. Members that
-/// have died are not waited for.
+/// Waits for all members: when it returns, no member needs anything of another, and each may end. Dead members are not
+/// waited for.
 pub(crate) fn mpi_comm_disconnect(cx: &Cx, comm: &mut Handle) -> Result<()> {
     let object = cx.get::<Comm>(*comm, "comm")?;
     if !object.is_predefined()
@@ -197,7 +197,7 @@ pub(crate) fn mpi_comm_set_name(_cx: &Cx, comm: &Arc<kinds::Communicator>, comm_
     Ok(())
 }
 
-/// The null communicator has a name too.
+/// Returns a name for the null communicator, too.
 pub(crate) fn mpi_comm_get_name(
     _cx: &Cx,
     comm: Option<&Arc<kinds::Communicator>>,

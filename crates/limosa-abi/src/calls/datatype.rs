@@ -13,13 +13,13 @@ use crate::cx::Cx;
 use crate::handles::Handle;
 use crate::status::Status;
 
-/// Gives a new derived type its handle.
+/// Registers a new derived type.
 fn derived(cx: &Cx, datatype: Arc<Datatype>, newtype: &mut Handle) -> Result<()> {
     *newtype = cx.register(if cx.large() { datatype.into_large() } else { datatype })?;
     Ok(())
 }
 
-/// The handle of a predefined type; those without a name get theirs when they are first asked for.
+/// Returns the handle of a predefined type. A type without a constant is registered on first use.
 fn predefined(cx: &Cx, datatype: Arc<Datatype>) -> Result<Handle> {
     static FIRST: Mutex<()> = Mutex::new(());
     let _one_at_a_time = FIRST.lock();
@@ -29,8 +29,8 @@ fn predefined(cx: &Cx, datatype: Arc<Datatype>) -> Result<Handle> {
     }
 }
 
-/// The handle of a type that a call returns which has not made it: its own if it is predefined, otherwise that of a
-/// copy, which the program is to free.
+/// Returns the handle of a type that a call did not create: its own if it is predefined, otherwise that of a copy,
+/// which the program must free.
 pub(crate) fn handle_of_part(cx: &Cx, datatype: Arc<Datatype>) -> Result<Handle> {
     if datatype.is_predefined() { predefined(cx, datatype) } else { cx.register(datatype.again()) }
 }
@@ -66,7 +66,7 @@ pub(crate) fn mpi_type_create_hvector(
     derived(cx, Datatype::hvector(count, blocklength, stride, oldtype)?, newtype)
 }
 
-/// Block lengths and displacements of an indexed type.
+/// Returns block lengths and displacements of an indexed type.
 fn blocks(count: i64, lengths: IntArray, displacements: IntArray) -> Result<(Vec<i64>, Vec<i64>)> {
     Ok((
         lengths.to_vec(count as usize, "array_of_blocklengths")?,
@@ -288,7 +288,7 @@ pub(crate) fn mpi_type_get_true_extent_x(
     Ok(())
 }
 
-/// Refuses to tell in `int`s how a large-count constructor was called.
+/// Refuses to return the arguments of a large-count constructor in `int`s.
 fn check_form(cx: &Cx, datatype: &Datatype) -> Result<()> {
     if datatype.is_large() && !cx.large() {
         let detail = format!(
@@ -352,7 +352,7 @@ pub(crate) fn mpi_type_get_contents(
     let large_counts = cx.slice_mut(array_of_large_counts, contents.large_counts.len(), "array_of_large_counts")?;
     let datatypes = cx.slice_mut(array_of_datatypes, contents.types.len(), "array_of_datatypes")?;
     for (place, value) in integers.iter_mut().zip(&contents.integers) {
-        *place = *value as c_int; // came as an int
+        *place = *value as c_int; // passed as an int
     }
     addresses.copy_from_slice(&contents.addresses);
     large_counts.copy_from_slice(&contents.large_counts);
@@ -408,12 +408,12 @@ pub(crate) fn mpi_type_delete_attr(_cx: &Cx, datatype: &Arc<kinds::Datatype>, ty
     datatype.attributes.delete(datatype.handle(), type_keyval)
 }
 
-/// A count that may be undefined.
+/// Converts a count that may be undefined.
 fn or_undefined(count: Option<i64>) -> i64 {
     count.unwrap_or(consts::MPI_UNDEFINED as i64)
 }
 
-/// Basic elements that arrived.
+/// Returns the number of received basic elements.
 fn elements(status: &Status, datatype: &Datatype) -> i64 {
     match status.bytes() {
         -1 => consts::MPI_UNDEFINED as i64,
@@ -491,7 +491,7 @@ mod tests {
         Datatype::named(consts::MPI_INT)
     }
 
-    /// Handles of a vector type and of what `MPI_Type_get_contents` says it was made of.
+    /// Returns handles of a vector type and of its element type, as `MPI_Type_get_contents` returns it.
     fn vector_of_pairs() -> (Handle, Handle) {
         let (mut pair, mut vector, mut part) = (Handle::default(), Handle::default(), Handle::default());
         mpi_type_contiguous(&cx(false), 2, &int(), &mut pair).unwrap();

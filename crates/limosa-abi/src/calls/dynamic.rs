@@ -1,6 +1,6 @@
 //! Dynamic processes (MPI-5 sections 11.7 to 11.10).
 //!
-//! What only the root passes is read there only.
+//! Arguments of the root are read only there.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::calls::kinds;
 use crate::cx::Cx;
 use crate::handles::{Handle, Object};
 
-/// The handle of the communicator with the parents; 0 if there is none.
+/// Handle of the communicator with the parents; 0 for none.
 static PARENT: AtomicUsize = AtomicUsize::new(0);
 
-/// Meets the processes that have spawned this one. To be called at the end of initialisation.
+/// Connects to the processes that have spawned this one. Called at the end of initialisation.
 pub(crate) fn meet_parent(cx: &Cx) -> Result<()> {
     if let Some(parent) = spawn::meet_parent()? {
         PARENT.store(cx.register(parent)?.0, Ordering::Release);
@@ -28,7 +28,7 @@ pub(crate) fn meet_parent(cx: &Cx) -> Result<()> {
     Ok(())
 }
 
-/// The null handle once the communicator has been freed.
+/// Returns the null handle once the communicator has been freed.
 pub(crate) fn mpi_comm_get_parent(_cx: &Cx, parent: &mut Handle) -> Result<()> {
     let handle = Handle(PARENT.load(Ordering::Acquire));
     let is_there = handle.0 != 0 && kinds::Communicator::table().get(handle).is_ok();
@@ -41,14 +41,14 @@ fn text<'a>(pointer: *const c_char, arg: &str) -> Result<&'a CStr> {
     unsafe { args::text(pointer, arg) }
 }
 
-/// The strings of a list that ends in a null pointer.
+/// Returns the strings of a list that ends in a null pointer.
 fn list(start: *const *mut c_char) -> Vec<Vec<u8>> {
     let mut words = Vec::new();
     if start.is_null() {
         return words;
     }
     loop {
-        // SAFETY: the program promises a list that ends in a null pointer, which is looked for from the start.
+        // SAFETY: the program promises a list that ends in a null pointer; elements are read from the start up to it.
         let word = unsafe { *start.add(words.len()) };
         if word.is_null() {
             return words;
@@ -58,7 +58,7 @@ fn list(start: *const *mut c_char) -> Vec<Vec<u8>> {
     }
 }
 
-/// One program, as the arguments of a call name it.
+/// Creates the description of one program from the arguments of a call.
 fn program(cx: &Cx, command: &CStr, words: Vec<Vec<u8>>, count: c_int, info: Handle) -> Result<Program> {
     if count < 0 {
         fail!(MPI_ERR_ARG, "maxprocs is {count}, but it must not be negative");
@@ -79,7 +79,8 @@ fn program(cx: &Cx, command: &CStr, words: Vec<Vec<u8>>, count: c_int, info: Han
     Ok(Program { words, count, least, info: pairs })
 }
 
-/// The fewest processes that `soft` allows: numbers and ranges `first:last:stride`, separated by commas.
+/// Returns the smallest number of processes that `soft` allows: numbers and ranges `first:last:stride`, separated by
+/// commas.
 fn least(info: &[(Vec<u8>, Vec<u8>)], count: u32) -> Result<u32> {
     let Some((_, soft)) = info.iter().find(|(key, _)| key == b"soft") else { return Ok(count) };
     let soft = String::from_utf8_lossy(soft);
@@ -90,7 +91,7 @@ fn least(info: &[(Vec<u8>, Vec<u8>)], count: u32) -> Result<u32> {
     }
 }
 
-/// Spawns, and says of each process asked for what has become of it.
+/// Spawns processes, and stores the error code of each requested one.
 fn perform(
     cx: &Cx,
     comm: &Arc<kinds::Communicator>,
@@ -100,7 +101,7 @@ fn perform(
     programs: impl FnOnce() -> Result<Vec<Program>>,
 ) -> Result<Handle> {
     let counts: Vec<u32> = counts.iter().map(|count| (*count).max(0) as u32).collect();
-    // All members have codes, but only the root says how many.
+    // All members return codes, but only the root knows how many.
     let asked = spawn::asked_for(comm, root, &counts)?;
     let room = if all.is_null() { 0 } else { asked.iter().map(|count| *count as usize).sum() };
     let mut rest = cx.slice_mut(all, room, "array_of_errcodes")?;
@@ -165,7 +166,7 @@ pub(crate) fn mpi_comm_spawn_multiple(
     Ok(())
 }
 
-/// Writes the name of a port.
+/// Stores the name of a port.
 fn put(port_name: *mut c_char, name: &[u8]) -> Result<()> {
     args::not_null(port_name, "port_name")?;
     // SAFETY: the program promises room for MPI_MAX_PORT_NAME bytes.
@@ -218,7 +219,7 @@ pub(crate) fn mpi_comm_join(cx: &Cx, fd: c_int, intercomm: &mut Handle) -> Resul
     let Some(instance) = instance::get() else {
         fail!(MPI_ERR_OTHER, "MPI_Comm_join needs MPI_Init: a session has no MPI_COMM_SELF")
     };
-    // A communicator of its own, so that what is done on MPI_COMM_SELF meanwhile does not matter.
+    // A communicator of its own, unaffected by concurrent operations on MPI_COMM_SELF.
     let own: Arc<Comm> = instance.comm_self().dup(None)?;
     let made = port::join(&own, fd);
     own.free()?;

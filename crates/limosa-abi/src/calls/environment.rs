@@ -24,7 +24,7 @@ pub(crate) fn mpi_get_library_version(_cx: &Cx, version: *mut c_char, resultlen:
 
 pub(crate) fn mpi_get_processor_name(_cx: &Cx, name: *mut c_char, resultlen: &mut c_int) -> Result<()> {
     let mut host = [0u8; consts::MPI_MAX_PROCESSOR_NAME as usize];
-    // SAFETY: the array has the length that is passed. The name comes from the kernel; no name service is asked.
+    // SAFETY: the array has the length that is passed. The name comes from the kernel, without a name service.
     if unsafe { libc::gethostname(host.as_mut_ptr().cast(), host.len()) } != 0 {
         let cause = std::io::Error::last_os_error();
         return Err(Error::new(consts::MPI_ERR_OTHER, format!("the name of this machine cannot be read: {cause}")));

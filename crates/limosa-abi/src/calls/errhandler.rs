@@ -8,7 +8,7 @@ use limosa_mpi::errhandler::{Action, Scope};
 use limosa_mpi::{Error, Result, consts, error_code};
 
 use crate::calls::kinds::{self, Errhandler};
-use crate::cx::{Cx, Target};
+use crate::cx::{Cx, ErrorTarget};
 use crate::entry::callback;
 use crate::errors;
 use crate::handles::Handle;
@@ -25,7 +25,7 @@ fn create(cx: &Cx, scope: Scope, function: Option<HandlerFn>, arg: &str, errhand
     };
     let call = move |object: usize, code: c_int| {
         let (mut object, mut code) = (Handle(object), code);
-        // SAFETY: the program promises a function of this type, which may read and write the two places during the
+        // SAFETY: the program promises a function of this type, which may read and write both locations during the
         // call.
         unsafe { function(&raw mut object, &raw mut code) };
         code
@@ -34,8 +34,8 @@ fn create(cx: &Cx, scope: Scope, function: Option<HandlerFn>, arg: &str, errhand
     Ok(())
 }
 
-/// One more reference to a handler for the program, which is to free it. As long as it has any, it gets the same handle
-/// every time, so that it can compare; a handler that it freed, but left in force, gets a new one.
+/// Returns a handle to an error handler, which the program must free. While the program has any, it gets the same
+/// handle each time, so that it can compare them. A handler that it has freed, but left in force, gets a new handle.
 pub(crate) fn handle_of(cx: &Cx, errhandler: &Arc<Errhandler>) -> Result<Handle> {
     match &errhandler.action {
         Action::Fatal => return Ok(Handle::predefined(consts::MPI_ERRORS_ARE_FATAL)),
@@ -97,17 +97,17 @@ pub(crate) fn mpi_comm_get_errhandler(cx: &Cx, comm: &Arc<kinds::Communicator>, 
     Ok(())
 }
 
-/// Succeeds when the handler has been called and came back.
+/// Succeeds if the handler was called and returned.
 pub(crate) fn mpi_comm_call_errhandler(cx: &Cx, comm: &Arc<kinds::Communicator>, errorcode: c_int) -> Result<()> {
     error_code::class_of(errorcode)?;
     let text = error_code::own_string(errorcode).map_or_else(String::new, |text| format!(": {text}"));
     let detail = format!("the program itself raised this error{text}");
     let handle = Handle(comm.handle.load(Ordering::Relaxed));
-    errors::raise(cx, Target::Comm(handle), Error::verbatim(errorcode, detail));
+    errors::raise(cx, ErrorTarget::Comm(handle), Error::verbatim(errorcode, detail));
     Ok(())
 }
 
-/// Freeing a predefined handler is fine: `MPI_Comm_get_errhandler` returns it too.
+/// Accepts predefined handlers: `MPI_Comm_get_errhandler` returns them too.
 pub(crate) fn mpi_errhandler_free(cx: &Cx, errhandler: &mut Handle) -> Result<()> {
     let freed = Arc::clone(&*cx.get::<Errhandler>(*errhandler, "errhandler")?);
     if matches!(freed.action, Action::User(..)) {
@@ -127,10 +127,10 @@ mod tests {
 
     use super::*;
 
-    /// A handler that does nothing. Stable Rust cannot define variadic functions, so it is one in name only.
+    /// Returns a handler without effect. Stable Rust cannot define variadic functions, so its type is a pretence.
     fn handler() -> HandlerFn {
         unsafe extern "C" fn ignore(_: *mut Handle, _: *mut c_int) {}
-        // SAFETY: function pointers are alike, and the test does not call it.
+        // SAFETY: function pointers have the same representation, and the test does not call this one.
         unsafe { std::mem::transmute::<unsafe extern "C" fn(*mut Handle, *mut c_int), HandlerFn>(ignore) }
     }
 

@@ -1,5 +1,5 @@
-//! Files (MPI-5 chapter 14): opening and closing, what they are, what is seen of them, and file pointers. Accesses to data
-//! are in `file_access.rs`.
+//! Files (MPI-5 chapter 14): opening and closing, properties, views, and file pointers. Data accesses are in
+//! `file_access.rs`.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::calls::datatype::handle_of_part;
 use crate::calls::errhandler::handle_of;
 use crate::calls::group::register_group;
 use crate::calls::kinds::{self, File};
-use crate::cx::{Cx, Target};
+use crate::cx::{Cx, ErrorTarget};
 use crate::entry::callback;
 use crate::errors;
 use crate::handles::Handle;
@@ -32,12 +32,12 @@ pub(crate) fn mpi_file_open(
     Ok(())
 }
 
-/// The handle stays valid if the file cannot be closed.
+/// Keeps the handle valid if the file cannot be closed.
 pub(crate) fn mpi_file_close(cx: &Cx, fh: &mut Handle) -> Result<()> {
     let file = Arc::clone(&*cx.get::<File>(*fh, "fh")?);
     let closed = file.close();
     if file.is_closed() {
-        // What goes wrong now is still an error of this file.
+        // From here on an error is still one of this file.
         if closed.is_err() {
             cx.blame_handler(&file.errhandler());
         }
@@ -159,7 +159,7 @@ pub(crate) fn mpi_file_get_position_shared(_cx: &Cx, fh: &Arc<File>, offset: &mu
     Ok(())
 }
 
-/// Of the null handle: that of files that are opened from now on.
+/// Sets, for the null handle, the error handler of files that are opened from now on.
 pub(crate) fn mpi_file_set_errhandler(
     _cx: &Cx,
     file: Option<&Arc<File>>,
@@ -177,21 +177,21 @@ pub(crate) fn mpi_file_get_errhandler(cx: &Cx, file: Option<&Arc<File>>, errhand
     Ok(())
 }
 
-/// Succeeds when the handler has been called and came back.
+/// Succeeds if the handler was called and returned.
 pub(crate) fn mpi_file_call_errhandler(cx: &Cx, fh: &Arc<File>, errorcode: c_int) -> Result<()> {
     error_code::class_of(errorcode)?;
     let text = error_code::own_string(errorcode).map_or_else(String::new, |text| format!(": {text}"));
     let detail = format!("the program itself raised this error{text}");
     let handle = Handle(fh.handle.load(Ordering::Relaxed));
-    errors::raise(cx, Target::File(handle), Error::verbatim(errorcode, detail));
+    errors::raise(cx, ErrorTarget::File(handle), Error::verbatim(errorcode, detail));
     Ok(())
 }
 
-/// An address of the program's that its functions get back.
+/// Address that the program's functions get back.
 #[derive(Clone, Copy)]
 struct ExtraState(*mut c_void);
 
-// SAFETY: the library only hands it to the program's functions.
+// SAFETY: the library only passes it to the program's functions.
 unsafe impl Send for ExtraState {}
 // SAFETY: as above.
 unsafe impl Sync for ExtraState {}
@@ -202,7 +202,7 @@ impl ExtraState {
     }
 }
 
-/// What a function of the program returned.
+/// Converts the result of a function of the program.
 fn outcome(code: c_int, what: &str) -> Result<()> {
     match code {
         consts::MPI_SUCCESS => Ok(()),
@@ -213,7 +213,7 @@ fn outcome(code: c_int, what: &str) -> Result<()> {
     }
 }
 
-/// A conversion function of the program; `None` for `MPI_CONVERSION_FN_NULL`.
+/// Converts a conversion function of the program; `None` for `MPI_CONVERSION_FN_NULL`.
 fn conversion(function: AnyFn, is_large: bool, state: ExtraState, what: &'static str) -> Option<Conversion> {
     let function = function?;
     Some(Arc::new(move |user, datatype, count, file, position| {

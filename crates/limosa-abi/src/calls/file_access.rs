@@ -1,10 +1,9 @@
-//! Accesses to the data of files (MPI-5 section 14.4): each function says where it begins, whether all processes take
-//! part, and in which form it is called.
+//! Data accesses to files (MPI-5 section 14.4): each function determines position, participants and form of an access.
 
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use limosa_io::{Buffer, Direction, Place, Split};
+use limosa_io::{AccessPosition, Buffer, Direction, Split};
 use limosa_mpi::Result;
 
 use crate::calls::kinds::{Datatype, File};
@@ -15,9 +14,9 @@ use crate::status::Status;
 
 use Direction::{Read, Write};
 
-/// Whether all processes of the file take part.
+/// Participants of an access: the calling process, or all processes of the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Who {
+enum Participants {
     One,
     All,
 }
@@ -38,22 +37,22 @@ fn report(status: Option<&mut Status>, bytes: u64) {
 
 fn access(
     fh: &Arc<File>,
-    (direction, place, who): (Direction, Place, Who),
+    (direction, position, participants): (Direction, AccessPosition, Participants),
     buffer: Result<Buffer>,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    report(status, fh.access(direction, place, who == Who::All, &buffer?)?);
+    report(status, fh.access(direction, position, participants == Participants::All, &buffer?)?);
     Ok(())
 }
 
 fn start(
     cx: &Cx,
     fh: &Arc<File>,
-    (direction, place, who): (Direction, Place, Who),
+    (direction, position, participants): (Direction, AccessPosition, Participants),
     buffer: Result<Buffer>,
     request: &mut Handle,
 ) -> Result<()> {
-    *request = cx.register(fh.start(direction, place, who == Who::All, buffer?)?)?;
+    *request = cx.register(fh.start(direction, position, participants == Participants::All, buffer?)?)?;
     Ok(())
 }
 
@@ -75,7 +74,7 @@ pub(crate) fn mpi_file_read(
     datatype: &Arc<Datatype>,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    access(fh, (Read, Place::Individual, Who::One), buffer(buf, count, datatype), status)
+    access(fh, (Read, AccessPosition::Individual, Participants::One), buffer(buf, count, datatype), status)
 }
 
 pub(crate) fn mpi_file_iread(
@@ -86,7 +85,7 @@ pub(crate) fn mpi_file_iread(
     datatype: &Arc<Datatype>,
     request: &mut Handle,
 ) -> Result<()> {
-    start(cx, fh, (Read, Place::Individual, Who::One), buffer(buf, count, datatype), request)
+    start(cx, fh, (Read, AccessPosition::Individual, Participants::One), buffer(buf, count, datatype), request)
 }
 
 pub(crate) fn mpi_file_read_at(
@@ -98,7 +97,7 @@ pub(crate) fn mpi_file_read_at(
     datatype: &Arc<Datatype>,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    access(fh, (Read, Place::At(offset), Who::One), buffer(buf, count, datatype), status)
+    access(fh, (Read, AccessPosition::At(offset), Participants::One), buffer(buf, count, datatype), status)
 }
 
 pub(crate) fn mpi_file_iread_at(
@@ -110,7 +109,7 @@ pub(crate) fn mpi_file_iread_at(
     datatype: &Arc<Datatype>,
     request: &mut Handle,
 ) -> Result<()> {
-    start(cx, fh, (Read, Place::At(offset), Who::One), buffer(buf, count, datatype), request)
+    start(cx, fh, (Read, AccessPosition::At(offset), Participants::One), buffer(buf, count, datatype), request)
 }
 
 pub(crate) fn mpi_file_read_shared(
@@ -121,7 +120,7 @@ pub(crate) fn mpi_file_read_shared(
     datatype: &Arc<Datatype>,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    access(fh, (Read, Place::Shared, Who::One), buffer(buf, count, datatype), status)
+    access(fh, (Read, AccessPosition::Shared, Participants::One), buffer(buf, count, datatype), status)
 }
 
 pub(crate) fn mpi_file_iread_shared(
@@ -132,7 +131,7 @@ pub(crate) fn mpi_file_iread_shared(
     datatype: &Arc<Datatype>,
     request: &mut Handle,
 ) -> Result<()> {
-    start(cx, fh, (Read, Place::Shared, Who::One), buffer(buf, count, datatype), request)
+    start(cx, fh, (Read, AccessPosition::Shared, Participants::One), buffer(buf, count, datatype), request)
 }
 
 pub(crate) fn mpi_file_read_all(
@@ -143,7 +142,7 @@ pub(crate) fn mpi_file_read_all(
     datatype: &Arc<Datatype>,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    access(fh, (Read, Place::Individual, Who::All), buffer(buf, count, datatype), status)
+    access(fh, (Read, AccessPosition::Individual, Participants::All), buffer(buf, count, datatype), status)
 }
 
 pub(crate) fn mpi_file_iread_all(
@@ -154,7 +153,7 @@ pub(crate) fn mpi_file_iread_all(
     datatype: &Arc<Datatype>,
     request: &mut Handle,
 ) -> Result<()> {
-    start(cx, fh, (Read, Place::Individual, Who::All), buffer(buf, count, datatype), request)
+    start(cx, fh, (Read, AccessPosition::Individual, Participants::All), buffer(buf, count, datatype), request)
 }
 
 pub(crate) fn mpi_file_read_all_begin(
@@ -185,7 +184,7 @@ pub(crate) fn mpi_file_read_at_all(
     datatype: &Arc<Datatype>,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    access(fh, (Read, Place::At(offset), Who::All), buffer(buf, count, datatype), status)
+    access(fh, (Read, AccessPosition::At(offset), Participants::All), buffer(buf, count, datatype), status)
 }
 
 pub(crate) fn mpi_file_iread_at_all(
@@ -197,7 +196,7 @@ pub(crate) fn mpi_file_iread_at_all(
     datatype: &Arc<Datatype>,
     request: &mut Handle,
 ) -> Result<()> {
-    start(cx, fh, (Read, Place::At(offset), Who::All), buffer(buf, count, datatype), request)
+    start(cx, fh, (Read, AccessPosition::At(offset), Participants::All), buffer(buf, count, datatype), request)
 }
 
 pub(crate) fn mpi_file_read_at_all_begin(
@@ -228,7 +227,7 @@ pub(crate) fn mpi_file_read_ordered(
     datatype: &Arc<Datatype>,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    access(fh, (Read, Place::Ordered, Who::All), buffer(buf, count, datatype), status)
+    access(fh, (Read, AccessPosition::Ordered, Participants::All), buffer(buf, count, datatype), status)
 }
 
 pub(crate) fn mpi_file_read_ordered_begin(
@@ -258,7 +257,7 @@ pub(crate) fn mpi_file_write(
     datatype: &Arc<Datatype>,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    access(fh, (Write, Place::Individual, Who::One), buffer(buf, count, datatype), status)
+    access(fh, (Write, AccessPosition::Individual, Participants::One), buffer(buf, count, datatype), status)
 }
 
 pub(crate) fn mpi_file_iwrite(
@@ -269,7 +268,7 @@ pub(crate) fn mpi_file_iwrite(
     datatype: &Arc<Datatype>,
     request: &mut Handle,
 ) -> Result<()> {
-    start(cx, fh, (Write, Place::Individual, Who::One), buffer(buf, count, datatype), request)
+    start(cx, fh, (Write, AccessPosition::Individual, Participants::One), buffer(buf, count, datatype), request)
 }
 
 pub(crate) fn mpi_file_write_at(
@@ -281,7 +280,7 @@ pub(crate) fn mpi_file_write_at(
     datatype: &Arc<Datatype>,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    access(fh, (Write, Place::At(offset), Who::One), buffer(buf, count, datatype), status)
+    access(fh, (Write, AccessPosition::At(offset), Participants::One), buffer(buf, count, datatype), status)
 }
 
 pub(crate) fn mpi_file_iwrite_at(
@@ -293,7 +292,7 @@ pub(crate) fn mpi_file_iwrite_at(
     datatype: &Arc<Datatype>,
     request: &mut Handle,
 ) -> Result<()> {
-    start(cx, fh, (Write, Place::At(offset), Who::One), buffer(buf, count, datatype), request)
+    start(cx, fh, (Write, AccessPosition::At(offset), Participants::One), buffer(buf, count, datatype), request)
 }
 
 pub(crate) fn mpi_file_write_shared(
@@ -304,7 +303,7 @@ pub(crate) fn mpi_file_write_shared(
     datatype: &Arc<Datatype>,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    access(fh, (Write, Place::Shared, Who::One), buffer(buf, count, datatype), status)
+    access(fh, (Write, AccessPosition::Shared, Participants::One), buffer(buf, count, datatype), status)
 }
 
 pub(crate) fn mpi_file_iwrite_shared(
@@ -315,7 +314,7 @@ pub(crate) fn mpi_file_iwrite_shared(
     datatype: &Arc<Datatype>,
     request: &mut Handle,
 ) -> Result<()> {
-    start(cx, fh, (Write, Place::Shared, Who::One), buffer(buf, count, datatype), request)
+    start(cx, fh, (Write, AccessPosition::Shared, Participants::One), buffer(buf, count, datatype), request)
 }
 
 pub(crate) fn mpi_file_write_all(
@@ -326,7 +325,7 @@ pub(crate) fn mpi_file_write_all(
     datatype: &Arc<Datatype>,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    access(fh, (Write, Place::Individual, Who::All), buffer(buf, count, datatype), status)
+    access(fh, (Write, AccessPosition::Individual, Participants::All), buffer(buf, count, datatype), status)
 }
 
 pub(crate) fn mpi_file_iwrite_all(
@@ -337,7 +336,7 @@ pub(crate) fn mpi_file_iwrite_all(
     datatype: &Arc<Datatype>,
     request: &mut Handle,
 ) -> Result<()> {
-    start(cx, fh, (Write, Place::Individual, Who::All), buffer(buf, count, datatype), request)
+    start(cx, fh, (Write, AccessPosition::Individual, Participants::All), buffer(buf, count, datatype), request)
 }
 
 pub(crate) fn mpi_file_write_all_begin(
@@ -368,7 +367,7 @@ pub(crate) fn mpi_file_write_at_all(
     datatype: &Arc<Datatype>,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    access(fh, (Write, Place::At(offset), Who::All), buffer(buf, count, datatype), status)
+    access(fh, (Write, AccessPosition::At(offset), Participants::All), buffer(buf, count, datatype), status)
 }
 
 pub(crate) fn mpi_file_iwrite_at_all(
@@ -380,7 +379,7 @@ pub(crate) fn mpi_file_iwrite_at_all(
     datatype: &Arc<Datatype>,
     request: &mut Handle,
 ) -> Result<()> {
-    start(cx, fh, (Write, Place::At(offset), Who::All), buffer(buf, count, datatype), request)
+    start(cx, fh, (Write, AccessPosition::At(offset), Participants::All), buffer(buf, count, datatype), request)
 }
 
 pub(crate) fn mpi_file_write_at_all_begin(
@@ -411,7 +410,7 @@ pub(crate) fn mpi_file_write_ordered(
     datatype: &Arc<Datatype>,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    access(fh, (Write, Place::Ordered, Who::All), buffer(buf, count, datatype), status)
+    access(fh, (Write, AccessPosition::Ordered, Participants::All), buffer(buf, count, datatype), status)
 }
 
 pub(crate) fn mpi_file_write_ordered_begin(

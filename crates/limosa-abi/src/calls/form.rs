@@ -1,7 +1,7 @@
-//! The forms of an operation (MPI-5 section 2.4): one plan serves them all.
+//! Forms of an operation (MPI-5 section 2.4), which share one plan.
 //!
 //! The entry points of `MPI_Gather`, `MPI_Igather` and `MPI_Gather_init` call the same glue, `coll::plan_gather`; the
-//! type of one argument is the form. Which functions are forms of one operation is in `api/roles.json`.
+//! type of one argument is the form. `api/roles.json` lists the forms of each operation.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ pub(crate) trait Form {
     /// Begins the operation as the next one of this form on the communicator.
     ///
     /// # Errors
-    /// While the checks are on: another rank has called another function.
+    /// While the checks are on: another rank has called a different function.
     fn begin(comm: &Arc<Communicator>) -> Result<Call<'_>>;
 
     /// Performs the operation after its arguments have been checked: with `run` in the calling thread, or with the plan
-    /// that `background` makes. While the checks are on, the ranks compare their calls.
+    /// that `background` creates. While the checks are on, the ranks compare their calls.
     fn perform(
         self,
         cx: &Cx,
@@ -35,7 +35,7 @@ pub(crate) trait Form {
     ) -> Result<()>;
 }
 
-/// The operation of a plan.
+/// Returns the operation of a plan.
 fn compared(
     comm: &Arc<Communicator>,
     types: impl FnOnce() -> Types,
@@ -45,7 +45,7 @@ fn compared(
     if check::is_on() { Compared::begin(comm.carrier(), types(), operation) } else { Ok(operation) }
 }
 
-/// It is complete when the call returns.
+/// Blocking form: complete when the call returns.
 pub(crate) struct Blocking;
 
 impl Form for Blocking {
@@ -73,9 +73,9 @@ impl Form for Blocking {
     }
 }
 
-/// It is started, and completed by the request (section 6.12).
+/// Non-blocking form: started, and completed by the request (section 6.12).
 pub(crate) struct Nonblocking<'r> {
-    /// The place of the request.
+    /// Location of the request.
     pub(crate) request: &'r mut Handle,
 }
 
@@ -103,9 +103,9 @@ impl Nonblocking<'_> {
     }
 }
 
-/// It is planned once, and performed each time the request is started (section 6.13).
+/// Persistent form: planned once, and performed each time the request is started (section 6.13).
 pub(crate) struct Persistent<'r> {
-    /// The place of the request.
+    /// Location of the request.
     pub(crate) request: &'r mut Handle,
 }
 

@@ -67,7 +67,7 @@ pub(crate) fn mpi_grequest_complete(cx: &Cx, request: &Arc<kinds::Request>) -> R
     };
     let completed = operation.complete();
     if operation.was_abandoned() {
-        // MPI_Request_free has left the handle for this call.
+        // MPI_Request_free has left the handle to this call.
         let mut handle = Handle(request.handle.load(Ordering::Relaxed));
         cx.free::<kinds::Request>(&mut handle, "request")?;
     }

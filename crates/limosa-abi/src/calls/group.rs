@@ -11,12 +11,12 @@ use crate::cx::Cx;
 use crate::handles::Handle;
 use crate::lifecycle;
 
-/// The handle of a group that a call made: without members it is `MPI_GROUP_EMPTY`.
+/// Returns the handle of a group that a call created; without members it is `MPI_GROUP_EMPTY`.
 pub(crate) fn register_group(cx: &Cx, group: Arc<Group>) -> Result<Handle> {
     if group.is_empty() { Ok(Handle::predefined(consts::MPI_GROUP_EMPTY)) } else { cx.register(group) }
 }
 
-/// The constant of the ABI for the result of a comparison.
+/// Returns the ABI's constant for the result of a comparison.
 pub(crate) fn comparison_code(comparison: Comparison) -> c_int {
     match comparison {
         Comparison::Ident => consts::MPI_IDENT,
@@ -139,7 +139,7 @@ fn triplets(cx: &Cx, ranges: *mut c_int, n: c_int) -> Result<&[RankRange]> {
     cx.slice(ranges.cast_const().cast(), n as usize, "ranges")
 }
 
-/// Freeing `MPI_GROUP_EMPTY` is fine: calls that make groups return it too.
+/// Accepts `MPI_GROUP_EMPTY`: calls that create groups return it too.
 pub(crate) fn mpi_group_free(cx: &Cx, group: &mut Handle) -> Result<()> {
     if *group == Handle::predefined(consts::MPI_GROUP_EMPTY) {
         *group = Handle::predefined(consts::MPI_GROUP_NULL);

@@ -92,7 +92,7 @@ pub(crate) fn mpi_info_get_valuelen(
     Ok(())
 }
 
-/// `buflen` includes the terminating zero, both as input (the room) and as output (the length needed).
+/// Takes and returns `buflen` with the terminating zero: capacity and required length.
 pub(crate) fn mpi_info_get_string(
     _cx: &Cx,
     info: &Arc<kinds::Info>,
@@ -123,7 +123,7 @@ pub(crate) fn mpi_info_get_string(
 mod tests {
     use super::*;
 
-    /// Value, length and flag that `MPI_Info_get_string` gives for `room` bytes.
+    /// Returns value, length and flag of `MPI_Info_get_string` for `room` bytes.
     fn get_string(info: &Arc<Info>, key: &CStr, room: c_int) -> (Vec<u8>, c_int, c_int) {
         let (mut value, mut buflen, mut flag) = ([b'?' as c_char; 16], room, 7);
         mpi_info_get_string(&Cx::new("MPI_Test", false), info, key, &mut buflen, value.as_mut_ptr(), &mut flag)

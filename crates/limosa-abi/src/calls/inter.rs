@@ -1,6 +1,6 @@
 //! Collective operations on intercommunicators (MPI-5 section 6.2.3), for the plans of [`super::coll`].
 //!
-//! Buffers that are insignificant at this process are not read. `MPI_IN_PLACE` has no meaning.
+//! Buffers that are insignificant at this process are not read. `MPI_IN_PLACE` is not allowed.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -37,13 +37,14 @@ impl Elements<'_> {
 }
 
 impl<'a> Between<'a> {
-    /// The communicator, if it is an intercommunicator.
+    /// Returns the operation's context, if the communicator is an intercommunicator.
     #[inline(always)]
     pub(crate) fn groups(comm: &'a Arc<Communicator>) -> Option<Between<'a>> {
         comm.inter().map(|inter| Between { comm, inter })
     }
 
-    /// `plan` gives the schedule and, for the checks, the datatypes, which are `None` if they are not wanted.
+    /// Performs the operation. `plan` returns the schedule and, for the checks, the datatypes, which are `None` if they
+    /// are not needed.
     fn perform<F: Form>(
         &self,
         cx: &Cx,
@@ -54,12 +55,12 @@ impl<'a> Between<'a> {
         let carrier = self.inter.both();
         let call = F::begin(carrier)?;
         let planned = || plan(&call, self.inter);
-        // Wrong arguments are an error of the plan, after what all members do.
+        // Invalid arguments are an error of the plan, after the part that all members do.
         let types = || types(self.inter).unwrap_or_else(|_| Types::unknown_between(self.inter));
         form.perform(cx, self.comm, types, || coll::run(carrier, planned()?), || planned().map(Plan::from))
     }
 
-    /// Number of processes in the remote group.
+    /// Returns the number of processes in the remote group.
     pub(crate) fn remote_size(&self) -> usize {
         self.comm.peers().size()
     }
@@ -187,7 +188,7 @@ impl<'a> Between<'a> {
         })
     }
 
-    /// `counts` has the elements that each process of the local group gets.
+    /// Scatters the result: `counts` are the elements for each process of the local group.
     pub(crate) fn reduce_scatter<F: Form>(
         &self,
         cx: &Cx,
@@ -213,7 +214,7 @@ impl<'a> Between<'a> {
     }
 }
 
-/// Fails on intercommunicators, for which an operation is not defined.
+/// Fails on intercommunicators, for operations that are not defined there.
 #[inline(always)]
 pub(crate) fn refuse(comm: &Arc<Communicator>) -> Result<()> {
     if comm.is_inter() {

@@ -1,6 +1,4 @@
-//! Which Rust types handles stand for.
-//!
-//! Every kind of handle of the ABI has an alias here.
+//! Rust types behind the handles: every kind of handle of the ABI has an alias here.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,12 +10,12 @@ use limosa_mpi::instance;
 use limosa_mpi::light;
 use limosa_mpi::operation::End;
 
-use crate::cx::Target;
+use crate::cx::ErrorTarget;
 use crate::entry::kind;
 use crate::errors::Handler;
-use crate::handles::{Handle, HandleTable, Kind, Object};
+use crate::handles::{Handle, HandleKind, HandleTable, Object};
 
-/// `Alias: KIND = Type, set |object, handle| ..., builtin |value| ...;` makes `Type` an [`Object`].
+/// `Alias: KIND = Type, set |object, handle| ..., builtin |value| ...;` implements [`Object`] for `Type`.
 macro_rules! objects {
     ($(
         $alias:ident: $kind:ident = $type:ty, set $set:expr, builtin $builtin:expr
@@ -27,7 +25,7 @@ macro_rules! objects {
         pub(crate) type $alias = $type;
 
         impl Object for $type {
-            const KIND: Kind = kind::$kind;
+            const KIND: HandleKind = kind::$kind;
 
             fn table() -> &'static HandleTable<Self> {
                 static TABLE: HandleTable<$type> = HandleTable::new();
@@ -106,23 +104,23 @@ objects! {
         keeps |_| true; // a descriptor
 }
 
-/// The error handler for an error of `target`; that of `MPI_COMM_SELF` if there is no such object, the default before
-/// initialisation. If the program has set only that of `MPI_COMM_WORLD`, that one is taken: until MPI-4 such errors went
-/// there.
-pub(crate) fn handler(target: Target) -> Handler {
+/// Returns the error handler for an error of `target`: that of `MPI_COMM_SELF` if there is no such object, the default
+/// before initialisation. If the program has set only that of `MPI_COMM_WORLD`, it is used: until MPI-4 such errors
+/// went there.
+pub(crate) fn handler(target: ErrorTarget) -> Handler {
     let of_comm = |handle| Communicator::table().get(handle).ok().map(|comm| (comm.errhandler(), handle));
     let named = match target {
-        Target::Comm(handle) => of_comm(handle),
-        Target::Win(handle) => Window::table().get(handle).ok().map(|window| (window.errhandler(), handle)),
+        ErrorTarget::Comm(handle) => of_comm(handle),
+        ErrorTarget::Win(handle) => Window::table().get(handle).ok().map(|window| (window.errhandler(), handle)),
         // Without a file, the handler of MPI_FILE_NULL (MPI-5 section 14.7).
-        Target::File(handle) => Some(File::table().get(handle).map_or_else(
+        ErrorTarget::File(handle) => Some(File::table().get(handle).map_or_else(
             |_| (limosa_io::default_errhandler(), Handle::predefined(consts::MPI_FILE_NULL)),
             |file| (file.errhandler(), handle),
         )),
-        Target::Session(handle) => Session::table().get(handle).ok().map(|session| (session.errhandler(), handle)),
-        Target::Default => None,
+        ErrorTarget::Session(handle) => Session::table().get(handle).ok().map(|session| (session.errhandler(), handle)),
+        ErrorTarget::Default => None,
     };
-    // Asked of the instance: errors after MPI_Finalize go there too, when the handle has no object any more.
+    // Taken from the instance: after MPI_Finalize, errors go there too, when the handle has no object any more.
     let of_self = || {
         let instance = instance::get()?;
         let (own, world) = (instance.comm_self(), instance.comm_world());
@@ -138,7 +136,7 @@ pub(crate) fn handler(target: Target) -> Handler {
     running(&errhandler, object)
 }
 
-/// How an error goes to this error handler, raised on an object.
+/// Returns the action of this error handler for an error raised on an object.
 pub(crate) fn running(errhandler: &Errhandler, object: Handle) -> Handler {
     match &errhandler.action {
         Action::Fatal => Handler::AreFatal,

@@ -1,4 +1,4 @@
-//! Start and end (MPI-5 sections 11.2 to 11.4).
+//! Initialisation and finalisation (MPI-5 sections 11.2 to 11.4).
 
 use std::ffi::{c_char, c_int};
 use std::sync::OnceLock;

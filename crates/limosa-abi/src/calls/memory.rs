@@ -11,7 +11,7 @@ use super::kinds::Info;
 use crate::args;
 use crate::cx::Cx;
 
-/// Blocks are preceded by so many bytes, which end with their size and alignment.
+/// Head at the end of the bytes that precede a block: its size and alignment.
 type Head = [usize; 2];
 
 pub(crate) fn mpi_get_address(_cx: &Cx, location: *const c_void, address: &mut i64) -> Result<()> {
@@ -27,7 +27,7 @@ pub(crate) fn mpi_aint_diff(_cx: &Cx, addr1: i64, addr2: i64) -> i64 {
     addr1.wrapping_sub(addr2)
 }
 
-/// Memory that other processes of this host can map, if there are any: windows of it are accessed directly.
+/// Allocates memory that other processes of this host can map, if there are any: windows of it are accessed directly.
 fn shared(size: i64, alignment: usize) -> Option<*mut u8> {
     allocated::allocate(instance::world()?.engine_if_any()?, usize::try_from(size).ok()?, alignment)
 }
@@ -43,7 +43,7 @@ pub(crate) fn mpi_alloc_mem(_cx: &Cx, size: i64, info: Option<&Arc<Info>>, basep
     let no_memory = || Error::new(consts::MPI_ERR_NO_MEM, format!("{size} bytes could not be allocated"));
     let total = usize::try_from(size).ok().and_then(|n| n.checked_add(alignment)).ok_or_else(no_memory)?;
     let layout = Layout::from_size_align(total, alignment).map_err(|_| no_memory())?;
-    // SAFETY: the layout is not empty; before the multiple of the alignment there is room for the head.
+    // SAFETY: the layout is not empty; the head fits before the aligned start.
     let start = unsafe {
         let block = alloc::alloc(layout);
         if block.is_null() {
@@ -53,8 +53,8 @@ pub(crate) fn mpi_alloc_mem(_cx: &Cx, size: i64, info: Option<&Arc<Info>>, basep
         start.cast::<Head>().sub(1).write([total, alignment]);
         start
     };
-    // SAFETY: `baseptr` is the address of a pointer of the program, checked for null above; it need not be aligned as
-    // Rust's is.
+    // SAFETY: `baseptr` is the address of a pointer of the program, checked for null above; it need not be aligned like
+    // a Rust pointer.
     unsafe { baseptr.cast::<*mut u8>().write_unaligned(start) };
     Ok(())
 }
@@ -69,7 +69,7 @@ pub(crate) fn mpi_free_mem(_cx: &Cx, base: *mut c_void) -> Result<()> {
     if !(base as usize).is_multiple_of(LINE) {
         return Err(Error::new(consts::MPI_ERR_BASE, format!("base {base:p} was not allocated by MPI_Alloc_mem")));
     }
-    // SAFETY: the program promises a block of `mpi_alloc_mem`, which is preceded by a head.
+    // SAFETY: the program promises a block of `mpi_alloc_mem`, which follows a head.
     unsafe {
         let [total, alignment] = base.cast::<Head>().sub(1).read();
         alloc::dealloc(base.cast::<u8>().sub(alignment), Layout::from_size_align_unchecked(total, alignment));

@@ -1,23 +1,23 @@
 //! The glue: one short function per MPI function, which calls the method of `limosa-mpi` that does the work.
 //!
-//! A function of the standard is *done* exactly when a file of this folder has a line that starts with `pub(crate) fn
-//! mpi_xyz(`, the name in lower case and without `_c`: one glue function serves the base function and its large-count
-//! twin. The build script finds the line and generates the exported functions to call it. A line `pub(crate) fn
-//! plan_xyz(` does this for all forms of the operation `MPI_Xyz` at once (`MPI_Xyz`, `MPI_Ixyz`, `MPI_Xyz_init`;
-//! `forms` in `api/roles.json`). A new file needs a `pub(crate) mod` line below; a new kind of object a line in
-//! [`kinds`].
+//! A function of the standard is *implemented* exactly when a file of this folder has a line that starts with
+//! `pub(crate) fn mpi_xyz(`, the name in lower case and without `_c`: one glue function serves the base function and
+//! its large-count form. The build script finds the line and generates the exported functions to call it. A line
+//! `pub(crate) fn plan_xyz(` does this for all forms of the operation `MPI_Xyz` at once (`MPI_Xyz`, `MPI_Ixyz`,
+//! `MPI_Xyz_init`; `forms` in `api/roles.json`). A new file needs a `pub(crate) mod` line below; a new kind of object a
+//! line in [`kinds`].
 //!
 //! # Convention
 //!
 //! `cargo run -p limosa-api -- glue MPI_Send` prints the line to start from. The first argument is `cx: &Cx`
-//! ([`Cx`](crate::cx::Cx): name of the function, handles to objects and back); then comes one argument per C parameter
-//! of the large form, in order. Most functions return `limosa_mpi::Result<()>`; an error goes to the right error
-//! handler with the function's name and the rank, so `detail` only says what is wrong. The few that return a value
-//! (`MPI_Wtime`) return it directly. Errors that concern another communicator than the call's own argument
-//! (`MPI_Wait`): say so with `cx.blame(handle)` before returning.
+//! ([`Cx`](crate::cx::Cx): name of the function, conversion of handles); then comes one argument per C parameter of the
+//! large-count form, in order. Most functions return `limosa_mpi::Result<()>`. An error goes to the right error handler
+//! with the function's name and the rank, so `detail` contains only the problem. The few functions with a value
+//! (`MPI_Wtime`) return it directly. For an error that concerns a communicator other than the call's own argument
+//! (`MPI_Wait`), call `cx.blame(handle)` before returning.
 //!
-//! A plan gets the [`Form`](form::Form) as its second argument, and the operation's parameters; not the info and the
-//! request of the other forms.
+//! A plan gets the [`Form`](form::Form) as its second argument, and the operation's parameters, but not the info and
+//! the request of some forms.
 //!
 //! | C parameter | glue type | checked before |
 //! |---|---|---|

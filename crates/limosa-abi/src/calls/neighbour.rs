@@ -13,8 +13,8 @@ use crate::calls::kinds::{Communicator, Datatype};
 use crate::cx::Cx;
 use crate::handles::Handle;
 
-/// One side of an exchange with neighbours: the buffer, how many blocks it has, and the names of its arguments (the
-/// buffer, the counts, the displacements and the datatypes).
+/// One side of a neighbour exchange: the buffer, its number of blocks, and the names of its arguments (the buffer, the
+/// counts, the displacements and the datatypes).
 struct Side {
     base: *mut c_void,
     blocks: usize,
@@ -41,7 +41,7 @@ impl Side {
     }
 }
 
-/// Begins the operation; an error for all members where there are no neighbours.
+/// Begins the operation; fails at all members without a topology.
 fn begin<F: Form>(comm: &Arc<Communicator>) -> Result<Call<'_>> {
     if comm.topology().is_none() {
         comm.neighbours()?;
@@ -49,13 +49,13 @@ fn begin<F: Form>(comm: &Arc<Communicator>) -> Result<Call<'_>> {
     F::begin(comm)
 }
 
-/// What goes to the destinations.
+/// Returns the side of the destinations.
 fn sent(call: &Call<'_>, base: *mut c_void) -> Result<Side> {
     let blocks = call.neighbours()?.destinations.len();
     Ok(Side { base, blocks, args: ["sendbuf", "sendcounts", "sdispls", "sendtypes"] })
 }
 
-/// What comes from the sources.
+/// Returns the side of the sources.
 fn received(call: &Call<'_>, base: *mut c_void) -> Result<Side> {
     let blocks = call.neighbours()?.sources.len();
     Ok(Side { base, blocks, args: ["recvbuf", "recvcounts", "rdispls", "recvtypes"] })

@@ -13,8 +13,8 @@ use crate::cx::Cx;
 use crate::entry::callback;
 use crate::handles::{Handle, HandleTable, Object};
 
-/// Calls `function` with a handle of the datatype. One that was freed while an operation still uses it gets a handle
-/// for the call.
+/// Calls `function` with a handle of the datatype. A type that was freed while an operation still uses it gets a
+/// temporary handle.
 fn with_handle(datatype: &Arc<Datatype>, function: impl Fn(Handle)) {
     let table: &HandleTable<Datatype> = Datatype::table();
     match datatype.handle() {
@@ -22,14 +22,14 @@ fn with_handle(datatype: &Arc<Datatype>, function: impl Fn(Handle)) {
             let lent = datatype.again();
             let handle = table.insert(lent).unwrap_or(Handle::predefined(consts::MPI_DATATYPE_NULL));
             function(handle);
-            // The program may have freed it, against the rules: nothing is left to do then.
+            // An erroneous program may have freed it already.
             let _ = table.remove(handle);
         }
         handle => function(Handle(handle)),
     }
 }
 
-/// A user function of the base form, whose counts are `int`: more elements are passed in several calls.
+/// Wraps a user function of the base form, whose counts are `int`: more elements are passed in several calls.
 fn narrow(function: callback::MPI_User_function) -> UserFunction {
     Arc::new(move |input, inout, count, datatype| {
         with_handle(datatype, |handle| {
@@ -40,7 +40,7 @@ fn narrow(function: callback::MPI_User_function) -> UserFunction {
                 let offset = done as isize * datatype.extent() as isize;
                 let (from, to) =
                     (input.wrapping_offset(offset).cast_mut().cast(), inout.wrapping_offset(offset).cast());
-                // SAFETY: the program promises a function of this type; buffers are its own or of the library, both
+                // SAFETY: the program promises a function of this type; the buffers are its own or the library's, and
                 // large enough.
                 unsafe { function(from, to, &raw mut length, &raw mut handle) };
                 done += (count - done).min(c_int::MAX as usize);
@@ -49,12 +49,12 @@ fn narrow(function: callback::MPI_User_function) -> UserFunction {
     })
 }
 
-/// A user function of the large-count form.
+/// Wraps a user function of the large-count form.
 fn wide(function: callback::MPI_User_function_c) -> UserFunction {
     Arc::new(move |input, inout, count, datatype| {
         with_handle(datatype, |handle| {
             let (mut length, mut handle) = (count as i64, handle);
-            // SAFETY: the program promises a function of this type; buffers are its own or of the library, both large
+            // SAFETY: the program promises a function of this type; the buffers are its own or the library's, and large
             // enough.
             unsafe { function(input.cast_mut().cast(), inout.cast(), &raw mut length, &raw mut handle) };
         });
@@ -125,14 +125,14 @@ mod tests {
 
     /// Adds the number of elements and the extent of their type to the result.
     unsafe extern "C" fn describe(_: *mut c_void, inout: *mut c_void, length: *mut c_int, datatype: *mut Handle) {
-        // SAFETY: the library passes places for all; the test an integer as the result.
+        // SAFETY: the library passes valid addresses for all arguments; the test an integer as the result.
         unsafe {
             let datatype = Datatype::table().get(*datatype).unwrap();
             *inout.cast::<i64>() += *length as i64 + datatype.extent() * 100;
         }
     }
 
-    /// The same for large counts.
+    /// Does the same for large counts.
     unsafe extern "C" fn describe_large(_: *mut c_void, inout: *mut c_void, length: *mut i64, datatype: *mut Handle) {
         // SAFETY: as above.
         unsafe {
@@ -143,7 +143,7 @@ mod tests {
 
     fn create(large: bool) -> Handle {
         let function: unsafe extern "C" fn() = if large {
-            // SAFETY: functions are pointers, and the glue turns this one back.
+            // SAFETY: functions are pointers, and the glue converts this one back.
             unsafe { std::mem::transmute::<callback::MPI_User_function_c, unsafe extern "C" fn()>(describe_large) }
         } else {
             // SAFETY: as above.
@@ -160,7 +160,7 @@ mod tests {
             let mut handle = create(large);
             let op = cx(large).get::<Op>(handle, "op").unwrap();
             let (input, mut result) = ([0i64; 4], [0i64; 4]);
-            // Never registered, which is what a freed type looks like.
+            // Never registered, like a freed type.
             let datatype = Datatype::contiguous(2, &Datatype::named(consts::MPI_INT)).unwrap();
             // SAFETY: room for three elements.
             unsafe { op.reduce_local(input.as_ptr().cast(), result.as_mut_ptr().cast(), 3, &datatype).unwrap() };

@@ -21,7 +21,7 @@ use crate::handles::Handle;
 use crate::lifecycle;
 use crate::status::Status;
 
-/// The memory of a message.
+/// Returns the memory of a message.
 #[inline(always)]
 pub(crate) fn region(buf: *mut c_void, count: i64, datatype: &Arc<Datatype>) -> Result<Region> {
     match datatype.dense_bytes() {
@@ -40,7 +40,7 @@ fn region_of(buf: *mut c_void, count: i64, datatype: &Arc<Datatype>) -> Result<R
     Ok(if check::is_on() { headers::region(region, count, datatype) } else { region })
 }
 
-/// The memory of something that is sent without a header ([`headers`]).
+/// Returns the memory of data that are sent without a header ([`headers`]).
 pub(crate) fn plain_region(buf: *mut c_void, count: i64, datatype: &Arc<Datatype>) -> Result<Region> {
     datatype.check_committed()?;
     if buf as usize == consts::MPI_IN_PLACE {
@@ -49,7 +49,7 @@ pub(crate) fn plain_region(buf: *mut c_void, count: i64, datatype: &Arc<Datatype
             "the buffer is MPI_IN_PLACE, which has no meaning here: pass the address of the elements"
         );
     }
-    // Address 0 is MPI_BOTTOM, which makes sense with derived types, whose displacements can be absolute addresses.
+    // Address 0 is MPI_BOTTOM, which is valid with derived types, whose displacements can be absolute addresses.
     if buf.is_null() && count > 0 && datatype.is_predefined() && datatype.size() > 0 {
         fail!(MPI_ERR_BUFFER, "the buffer is a null pointer, but {count} elements are to be transferred");
     }
@@ -59,8 +59,8 @@ pub(crate) fn plain_region(buf: *mut c_void, count: i64, datatype: &Arc<Datatype
     Ok(unsafe { datatype.region(buf.cast(), count as usize) })
 }
 
-/// Fails if what is sent and what is received would be the same memory (MPI-5 section 3.10). Of buffers with gaps the
-/// first piece is looked at.
+/// Fails if send and receive buffer are the same memory (MPI-5 section 3.10). For buffers with gaps, the first pieces
+/// are compared.
 fn check_apart(send: (&Region, c_int), receive: (&Region, c_int)) -> Result<()> {
     let span = |(region, rank): (&Region, c_int)| {
         let mut span = (0, 0);
@@ -88,7 +88,7 @@ fn check_apart(send: (&Region, c_int), receive: (&Region, c_int)) -> Result<()> 
     Ok(())
 }
 
-/// Writes the end of an operation into a status.
+/// Stores the completion of an operation in a status.
 pub(crate) fn report(status: Option<&mut Status>, end: &End) {
     if let Some(status) = status {
         status.set(end.source, end.tag, end.bytes as i64);
@@ -96,7 +96,7 @@ pub(crate) fn report(status: Option<&mut Status>, end: &End) {
     }
 }
 
-/// Reports the end of the call's one operation, and its error if there is one.
+/// Reports the completion of the call's only operation, and its error, if any.
 #[inline]
 pub(crate) fn finish(status: Option<&mut Status>, end: End) -> Result<()> {
     report(status, &end);
@@ -113,7 +113,7 @@ fn register(cx: &Cx, place: &mut Handle, request: Arc<Request>) -> Result<()> {
     Ok(())
 }
 
-/// Gives a non-blocking operation its handle.
+/// Registers the request of a non-blocking operation.
 #[inline]
 pub(crate) fn issue(cx: &Cx, place: &mut Handle, issued: Issued) -> Result<()> {
     *place = match issued {
@@ -271,7 +271,7 @@ pub(crate) fn mpi_iprobe(
     found.map_or(Ok(()), |end| finish(status, end))
 }
 
-/// Gives a taken message its handle. Returns whether there was one.
+/// Registers an extracted message. Returns whether there was one.
 fn found(cx: &Cx, found: Found, message: &mut Handle, status: Option<&mut Status>) -> Result<bool> {
     let (end, handle) = match found {
         Found::Nothing => return Ok(false),
@@ -338,7 +338,7 @@ pub(crate) fn mpi_mrecv(
     };
     super::request::blame(cx, Some(taken.comm()));
     let requests = [Some(request)];
-    // The message is there, or its sender is sending it.
+    // The message has arrived, or is arriving.
     limosa_mpi::request::wait_for_certain(&requests);
     finish(status, requests[0].as_ref().and_then(|r| r.take()).unwrap_or_else(End::empty))
 }
@@ -360,7 +360,7 @@ pub(crate) fn mpi_imrecv(
 
 // ---- buffers for buffered sends -------------------------------------------------------------------------------------
 
-/// The buffer of the process.
+/// Returns the buffer of the process.
 fn process() -> Result<BufferOwner<'static>> {
     Ok(BufferOwner::Process(instance::world().ok_or_else(lifecycle::not_running)?))
 }
@@ -372,7 +372,7 @@ pub(crate) fn attach(place: BufferOwner<'_>, buffer: *mut c_void, size: i64) -> 
     bsend::attach(place, buffer as usize, size as usize)
 }
 
-/// `buffer_addr` is the address of a pointer, as in C's `void *buffer_addr`.
+/// Detaches a buffer. `buffer_addr` is the address of a pointer, as in C's `void *buffer_addr`.
 pub(crate) fn detach(place: BufferOwner<'_>, buffer_addr: *mut c_void, size: OutInt) -> Result<()> {
     args::not_null(buffer_addr, "buffer_addr")?;
     let (address, bytes) = bsend::detach(place)?;
@@ -389,7 +389,7 @@ pub(crate) fn flush(place: BufferOwner<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The request is complete when no message is left in the buffer.
+/// Creates a request that is complete when no message is left in the buffer.
 pub(crate) fn iflush(cx: &Cx, place: BufferOwner<'_>, request: &mut Handle) -> Result<()> {
     let flush = bsend::find(place).map(|buffer| Request::under_way(None, buffer));
     register(cx, request, flush.unwrap_or_else(|| Request::done(None, End::empty())))

@@ -10,7 +10,7 @@ use crate::args::{self, OutInt};
 use crate::calls::kinds;
 use crate::cx::Cx;
 
-/// Checks what all calls that move data have in common; returns the packed bytes' length.
+/// Does the checks that all data-moving calls share. Returns the packed length in bytes.
 fn check(datatype: &Datatype, buffer: *mut c_void, count: i64, arg: &str, size: i64, size_arg: &str) -> Result<usize> {
     args::at_least(count, 0, "count", consts::MPI_ERR_COUNT)?;
     args::at_least(size, 0, size_arg, consts::MPI_ERR_ARG)?;
@@ -19,7 +19,7 @@ fn check(datatype: &Datatype, buffer: *mut c_void, count: i64, arg: &str, size: 
     Ok(size as usize)
 }
 
-/// The one representation that the standard defines.
+/// Checks that the representation is `external32`, the only one that the standard defines.
 fn check_representation(datarep: &CStr) -> Result<()> {
     if datarep.to_bytes() != b"external32" {
         let detail = format!("datarep is \"{}\", but only \"external32\" exists", datarep.to_string_lossy());

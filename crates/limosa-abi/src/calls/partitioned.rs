@@ -60,7 +60,7 @@ fn of_another_kind(wanted: &str) -> Error {
     Error::new(consts::MPI_ERR_REQUEST, format!("the request is not that of a partitioned {wanted}"))
 }
 
-/// The send of a request, which must have been started.
+/// Returns the send of a request, which must have been started.
 fn active_send<'r>(cx: &Cx, request: &'r Arc<kinds::Request>) -> Result<&'r PartitionedSend> {
     blame(cx, request.comm());
     let send = request.operation_as::<PartitionedSend>().ok_or_else(|| of_another_kind("send (MPI_Psend_init)"))?;
@@ -84,7 +84,7 @@ pub(crate) fn mpi_pready_range(
     if partition_low > partition_high {
         fail!(MPI_ERR_ARG, "partition_low is {partition_low}, but partition_high only {partition_high}");
     }
-    // The ends are checked first, so that a wrong range marks nothing.
+    // Both ends are checked first, so that an invalid range marks no partition.
     send.check(&[partition_low, partition_high])?;
     (partition_low..=partition_high).try_for_each(|partition| send.mark_ready(partition))
 }
@@ -101,7 +101,7 @@ pub(crate) fn mpi_pready_list(
     partitions.iter().try_for_each(|partition| send.mark_ready(*partition))
 }
 
-/// Of a null or an inactive request everything has arrived (MPI-5 section 4.2.2).
+/// Reports all partitions of a null or inactive request as arrived (MPI-5 section 4.2.2).
 pub(crate) fn mpi_parrived(
     cx: &Cx,
     request: Option<&Arc<kinds::Request>>,

@@ -1,6 +1,6 @@
 //! Completing, cancelling, freeing and starting requests (MPI-5 sections 3.7.3 to 3.9).
 //!
-//! A request that has ended is taken out of its handle, which becomes `MPI_REQUEST_NULL`; persistent ones keep theirs
+//! A completed request is taken out of its handle, which becomes `MPI_REQUEST_NULL`; persistent requests keep theirs
 //! and become inactive.
 
 use std::ffi::c_int;
@@ -23,24 +23,24 @@ use crate::status::Status;
 
 const NULL: Handle = Handle::predefined(consts::MPI_REQUEST_NULL);
 
-/// Sends errors of this call to the error handler of this communicator.
+/// Directs errors of this call to the error handler of this communicator.
 pub(crate) fn blame(cx: &Cx, comm: Option<&Arc<Comm>>) {
     if let Some(comm) = comm {
         cx.blame(Handle(comm.handle.load(std::sync::atomic::Ordering::Relaxed)));
     }
 }
 
-/// The request of a handle; `None` for a null one.
+/// Returns the request of a handle; `None` for the null handle.
 fn request_of(cx: &Cx, handle: Handle) -> Result<Option<Arc<Request>>> {
     Ok(cx.get_or_null::<kinds::Request>(handle, "request")?.map(|request| Arc::clone(&request)))
 }
 
-/// The requests of an array of handles; `None` for null ones.
+/// Returns the requests of an array of handles; `None` for null handles.
 fn decode(cx: &Cx, handles: &[Handle]) -> Result<Vec<Option<Arc<Request>>>> {
     handles.iter().map(|h| request_of(cx, *h)).collect()
 }
 
-/// Takes the end of a request that has ended and retires its handle.
+/// Takes the completion of a completed request and retires its handle.
 fn collect(cx: &Cx, handle: &mut Handle, request: &Request) -> Result<Option<End>> {
     let Some(end) = request.take() else { return Ok(None) };
     if handle.is_light() {
@@ -58,7 +58,7 @@ fn collect(cx: &Cx, handle: &mut Handle, request: &Request) -> Result<Option<End
     Ok(Some(end))
 }
 
-/// The empty status, which unlike others has its error field set too (MPI-5 section 3.7.3).
+/// Stores the empty status, whose error field is set, in contrast to other statuses (MPI-5 section 3.7.3).
 fn nothing(status: Option<&mut Status>) -> Result<()> {
     if let Some(status) = status {
         *status = Status::empty();
@@ -66,14 +66,14 @@ fn nothing(status: Option<&mut Status>) -> Result<()> {
     Ok(())
 }
 
-/// The statuses of an array, or `None` for `MPI_STATUSES_IGNORE`.
+/// Returns the statuses of an array, or `None` for `MPI_STATUSES_IGNORE`.
 fn statuses(cx: &Cx, start: *mut Status, n: usize) -> Result<Option<&mut [Status]>> {
     if start.is_null() { Ok(None) } else { cx.slice_mut(start, n, "array_of_statuses").map(Some) }
 }
 
-/// The error of a call some of whose operations failed. With statuses, which hold the error of each operation, the code
+/// Creates the error of a call with failed operations. With statuses, which hold the error of each operation, the code
 /// is `MPI_ERR_IN_STATUS` itself: the standard requires it, and programs compare with it. Without statuses the code
-/// carries a sentence like others.
+/// carries a sentence.
 #[cold]
 fn in_status(count: usize, first: &Error, statuses_ignored: bool) -> Error {
     let detail = format!("{count} of the operations failed, the first of them because {}", first.detail);
@@ -81,8 +81,8 @@ fn in_status(count: usize, first: &Error, statuses_ignored: bool) -> Error {
     Error { by_death: first.by_death, ..make(consts::MPI_ERR_IN_STATUS, detail) }
 }
 
-/// Ends of several requests into statuses, in the order of `ends`. One error makes the call fail with
-/// `MPI_ERR_IN_STATUS`, and every status says how its own operation went.
+/// Stores the completions of several requests in statuses, in the order of `ends`. One error makes the call fail with
+/// `MPI_ERR_IN_STATUS`, and every status has the error of its own operation.
 fn finish_several(cx: &Cx, mut statuses: Option<&mut [Status]>, ends: Vec<End>) -> Result<()> {
     let failed = ends.iter().filter(|end| end.error.is_some()).count();
     let mut first: Option<Error> = None;
@@ -218,7 +218,7 @@ pub(crate) fn mpi_waitany(
     any(cx, handles, &requests, found, index, status)
 }
 
-/// Reports the one request that was found, or that there are none to be found.
+/// Reports the completed request, or that there is no active one.
 fn any(
     cx: &Cx,
     handles: &mut [Handle],
@@ -349,8 +349,7 @@ pub(crate) fn mpi_testsome(
     some(cx, handles, &requests, found, outcount, array_of_indices, array_of_statuses)
 }
 
-/// Writes the end of an operation that stays to be completed into a status, with its error if it failed: the call
-/// itself has not.
+/// Stores the completion of an operation whose request is kept, with its error if it failed: the call itself has not.
 fn show(cx: &Cx, status: Option<&mut Status>, end: &End) {
     let Some(status) = status else { return };
     report(Some(status), end);
@@ -397,7 +396,7 @@ pub(crate) fn mpi_request_get_status_all(
     Ok(())
 }
 
-/// The active requests that have ended, with their ends; `None` if no request is active.
+/// Returns the completed active requests, with their completions; `None` if no request is active.
 fn ended(requests: &[Option<Arc<Request>>]) -> Option<Vec<(usize, End)>> {
     let active = |i: &usize| requests[*i].as_ref().is_some_and(|r| r.is_active());
     if !(0..requests.len()).any(|i| active(&i)) {
@@ -457,12 +456,12 @@ pub(crate) fn mpi_request_get_status_some(
 
 pub(crate) fn mpi_request_free(cx: &Cx, request: &mut Handle) -> Result<()> {
     {
-        // It must be unused before its handle is freed.
+        // The request must be unused before its handle is freed.
         let freed = cx.get::<kinds::Request>(*request, "request")?;
         blame(cx, freed.comm());
         freed.release()?;
         if freed.operation_as::<Generalized>().is_some_and(|operation| operation.was_abandoned()) {
-            // The program still needs it, to say that the operation is complete.
+            // The program still needs it to report completion.
             *request = NULL;
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Accesses to windows (MPI-5 section 12.3): each in its form without and with a request.
+//! Accesses to windows (MPI-5 section 12.3), each in its forms without and with a request.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use crate::calls::p2p::plain_region;
 use crate::cx::Cx;
 use crate::handles::Handle;
 
-/// The target's side of an access.
+/// Returns the target side of an access.
 fn at<'a>(rank: c_int, disp: i64, count: i64, datatype: &'a Arc<Datatype>) -> At<'a> {
     At { rank, disp, count, datatype }
 }
 
-/// The origin's side, which is read.
+/// Returns the operand of an access, at the origin.
 fn origin<'a>(addr: *mut c_void, count: i64, datatype: &'a Arc<Datatype>) -> Result<Origin<'a>> {
     Ok(Origin { region: plain_region(addr, count, datatype)?, datatype })
 }
 
-/// The same; `None` for `MPI_NO_OP`, for which it means nothing.
+/// Returns the operand; `None` for `MPI_NO_OP`, which ignores it.
 fn origin_unless_no_op<'a>(
     op: &Operation,
     addr: *mut c_void,
@@ -37,7 +37,7 @@ fn origin_unless_no_op<'a>(
     }
 }
 
-/// While the checks are on: what is moved has the same types in the origin's words and in the target's.
+/// Compares the types at the origin and at the target, while the checks are on.
 ///
 /// # Errors
 /// `MPI_ERR_TYPE`.

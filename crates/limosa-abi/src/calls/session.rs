@@ -13,7 +13,7 @@ use crate::calls::comm::register_comm;
 use crate::calls::errhandler::handle_of;
 use crate::calls::group::register_group;
 use crate::calls::{kinds, p2p};
-use crate::cx::{Cx, Target};
+use crate::cx::{Cx, ErrorTarget};
 use crate::handles::Handle;
 use crate::{errors, lifecycle, site};
 
@@ -64,7 +64,7 @@ pub(crate) fn mpi_session_get_num_psets(
     Ok(())
 }
 
-/// `pset_len` counts the zero byte; with 0 the length alone is asked for.
+/// Takes and returns `pset_len` with the zero byte; with 0 only the length is returned.
 pub(crate) fn mpi_session_get_nth_pset(
     _cx: &Cx,
     session: &Arc<kinds::Session>,
@@ -125,7 +125,7 @@ pub(crate) fn mpi_comm_create_from_group(
     Ok(())
 }
 
-/// `remote_group` and `remote_leader` are read at the local leader only.
+/// Reads `remote_group` and `remote_leader` at the local leader only.
 pub(crate) fn mpi_intercomm_create_from_groups(
     cx: &Cx,
     local_group: &Arc<kinds::Group>,
@@ -169,14 +169,14 @@ pub(crate) fn mpi_session_get_errhandler(
     Ok(())
 }
 
-/// Succeeds when the handler has been called and came back.
+/// Succeeds if the handler was called and returned.
 pub(crate) fn mpi_session_call_errhandler(cx: &Cx, session: &Arc<kinds::Session>, errorcode: c_int) -> Result<()> {
     error_code::class_of(errorcode)?;
     let text = error_code::own_string(errorcode).map_or_else(String::new, |text| format!(": {text}"));
     let handle = Handle(session.handle.load(Ordering::Relaxed));
     errors::raise(
         cx,
-        Target::Session(handle),
+        ErrorTarget::Session(handle),
         Error::verbatim(errorcode, format!("the program itself raised this error{text}")),
     );
     Ok(())

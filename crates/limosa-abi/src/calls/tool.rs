@@ -1,11 +1,12 @@
-//! The tool information interface (MPI-5 chapter 15): its start and end, enumerations, categories and sources. Variables
-//! are in `tool_variables.rs`, events in `tool_event.rs`.
+//! The tool information interface (MPI-5 chapter 15): initialisation and finalisation, enumerations, categories and
+//! sources. Variables are in `tool_variables.rs`, events in `tool_event.rs`.
 //!
-//! All pointers arrive raw: results whose pointer is null are not wanted.
+//! All pointers arrive raw: a null pointer means that the program ignores the result.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use limosa_mpi::consts::{self, ErrorClass};
+use limosa_mpi::info::Info;
 use limosa_mpi::tool::category::{self, Category};
 use limosa_mpi::tool::control::Variable;
 use limosa_mpi::tool::{self, control, error, event};
@@ -15,7 +16,7 @@ use crate::args;
 use crate::cx::Cx;
 use crate::handles::Handle;
 
-/// Stores a result that is wanted.
+/// Stores a result, unless the program ignores it.
 pub(super) fn put<T>(to: *mut T, value: T) {
     if !to.is_null() {
         // SAFETY: by the caller's promise a non-null pointer is valid for the duration of the call.
@@ -23,7 +24,7 @@ pub(super) fn put<T>(to: *mut T, value: T) {
     }
 }
 
-/// Stores a text, cut off if its array is too short, and the length that it would need (MPI-5 section 15.3.3).
+/// Stores a text, cut off if its array is too short, and the required length (MPI-5 section 15.3.3).
 pub(super) fn put_text(to: *mut c_char, len: *mut c_int, text: &str) {
     if len.is_null() {
         return;
@@ -35,6 +36,14 @@ pub(super) fn put_text(to: *mut c_char, len: *mut c_int, text: &str) {
         unsafe { args::copy_text(to, room as usize, text) };
     }
     put(len, text.len() as c_int + 1);
+}
+
+/// Stores a new, empty info object, unless the program ignores it.
+pub(super) fn put_info(cx: &Cx, to: *mut Handle) -> Result<()> {
+    if !to.is_null() {
+        put(to, cx.register(Info::new())?);
+    }
+    Ok(())
 }
 
 /// Stores as many numbers as an array of `len` elements can take.
@@ -49,7 +58,7 @@ fn put_all(to: *mut c_int, len: c_int, values: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// The place of a name in a list.
+/// Returns the index of a name in a list.
 pub(super) fn find<'a>(name: *const c_char, names: impl IntoIterator<Item = &'a str>, to: *mut c_int) -> Result<()> {
     if name.is_null() || to.is_null() {
         return Err(invalid());
@@ -66,7 +75,7 @@ pub(super) fn invalid() -> Error {
     error(consts::MPI_T_ERR_INVALID)
 }
 
-/// The handle behind a pointer that must not be null.
+/// Returns the handle behind a non-null pointer.
 pub(super) fn handle_of(handle: *mut *mut c_void, class: ErrorClass) -> Result<usize> {
     if handle.is_null() {
         return Err(error(class));
@@ -89,12 +98,12 @@ pub(crate) fn mpi_t_finalize(_cx: &Cx) -> Result<()> {
     tool::finalize()
 }
 
-// ---- enumerations: one for each control variable that has words; its handle is the variable's place ------------------
+// ---- enumerations: one for each control variable with named values; its handle is the variable's index -------------
 
-/// Handles of enumerations begin here: 0 is `MPI_T_ENUM_NULL`.
+/// First handle of an enumeration: 0 is `MPI_T_ENUM_NULL`.
 const FIRST_ENUM: usize = 0x100;
 
-/// The enumeration of a control variable.
+/// Returns the enumeration of a control variable.
 pub(super) fn enum_of(place: usize, variable: &Variable) -> *mut c_void {
     control::words(variable).map_or(consts::MPI_T_ENUM_NULL, |_| FIRST_ENUM + place) as *mut c_void
 }
@@ -192,14 +201,14 @@ pub(crate) fn mpi_t_category_get_categories(_cx: &Cx, cat_index: c_int, len: c_i
 }
 
 pub(crate) fn mpi_t_category_changed(_cx: &Cx, update_number: *mut c_int) -> Result<()> {
-    // They never change.
+    // Categories never change.
     put(update_number, 0);
     Ok(())
 }
 
 // ---- sources of events ----------------------------------------------------------------------------------------------
 
-/// The one source.
+/// Index of the only source.
 pub(super) const SOURCE: c_int = 0;
 
 pub(crate) fn mpi_t_source_get_num(_cx: &Cx, num_sources: *mut c_int) -> Result<()> {
@@ -225,7 +234,7 @@ pub(crate) fn mpi_t_source_get_info(
     put(ordering, consts::MPI_T_SOURCE_UNORDERED);
     put(ticks_per_second, 1_000_000_000);
     put(max_ticks, i64::MAX);
-    super::tool_event::put_info(cx, info)
+    put_info(cx, info)
 }
 
 pub(crate) fn mpi_t_source_get_timestamp(_cx: &Cx, source_index: c_int, timestamp: *mut i64) -> Result<()> {

@@ -1,31 +1,30 @@
 //! Events of the tool information interface (MPI-5 section 15.3.8).
 //!
-//! Every event has the same elements: `MPI_UNSIGNED_LONG_LONG` at displacement 0 and `MPI_INT` at 8. An event instance is
-//! a pointer that is valid during the callback.
+//! Every event has the same elements: `MPI_UNSIGNED_LONG_LONG` at displacement 0 and `MPI_INT` at 8. An event instance
+//! is a pointer that is valid during the callback.
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
-use limosa_mpi::info::Info;
 use limosa_mpi::tool::event::{self, Instance};
 use limosa_mpi::tool::{error, index};
 use limosa_mpi::{Result, consts};
 
-use super::tool::{SOURCE, find, invalid, put, put_text};
+use super::tool::{SOURCE, find, invalid, put, put_info, put_text};
 use crate::cx::Cx;
 use crate::entry::callback;
 use crate::handles::Handle;
 
-/// Displacement of the second element, and bytes of both.
+/// Displacement of the second element, and bytes of both elements.
 const SECOND: usize = 8;
 
 thread_local! {
-    /// The instance that this thread is telling a callback about.
+    /// Instance that is being passed to a callback on this thread.
     static CURRENT: Cell<*const Instance> = const { Cell::new(std::ptr::null()) };
 }
 
-/// The instance that a callback asks about; it is known during the callback only.
+/// Runs `ask` with the instance of the current callback, outside of which it is unknown.
 fn with_instance<T>(event_instance: *mut c_void, ask: impl FnOnce(&Instance) -> Result<T>) -> Result<T> {
     let current = CURRENT.get();
     if current.is_null() || event_instance.cast_const().cast() != current {
@@ -33,14 +32,6 @@ fn with_instance<T>(event_instance: *mut c_void, ask: impl FnOnce(&Instance) -> 
     }
     // SAFETY: it is set while the instance lives, by the callback below this call.
     ask(unsafe { &*current })
-}
-
-/// Stores a new, empty info object, if one is wanted.
-pub(super) fn put_info(cx: &Cx, to: *mut Handle) -> Result<()> {
-    if !to.is_null() {
-        put(to, cx.register(Info::new())?);
-    }
-    Ok(())
 }
 
 fn check_safety(cb_safety: c_int) -> Result<()> {
@@ -192,7 +183,7 @@ pub(crate) fn mpi_t_event_handle_free(
     Ok(())
 }
 
-/// Nothing is ever dropped, so the function is not kept.
+/// Ignores the function: no event is ever dropped.
 pub(crate) fn mpi_t_event_set_dropped_handler(
     _cx: &Cx,
     event_registration: *mut c_void,

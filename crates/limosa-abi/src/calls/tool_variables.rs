@@ -13,7 +13,7 @@ use crate::handles::Handle;
 
 // ---- control variables ----------------------------------------------------------------------------------------------
 
-/// The datatype of a variable's value, and how many elements of it there are.
+/// Returns datatype and element count of a variable's value.
 fn layout(form: Form) -> (i32, c_int) {
     match form {
         Form::Choice(_) | Form::Switch => (consts::MPI_INT, 1),
@@ -205,7 +205,7 @@ pub(crate) fn mpi_t_pvar_handle_free(_cx: &Cx, pe_session: *mut c_void, handle: 
     Ok(())
 }
 
-/// One handle, or `None` for `MPI_T_PVAR_ALL_HANDLES`.
+/// Returns a handle, or `None` for `MPI_T_PVAR_ALL_HANDLES`.
 fn one_or_all(handle: *mut c_void) -> Option<usize> {
     (handle as usize != consts::MPI_T_PVAR_ALL_HANDLES).then_some(handle as usize)
 }

@@ -13,18 +13,18 @@ use crate::calls::kinds;
 use crate::cx::Cx;
 use crate::handles::Handle;
 
-/// `n` logicals of a C array.
+/// Returns `n` logicals of a C array.
 fn logicals(cx: &Cx, start: *const c_int, n: usize, arg: &str) -> Result<Vec<bool>> {
     Ok(cx.slice(start, n, arg)?.iter().map(|&value| value != 0).collect())
 }
 
-/// Sizes and periodicity of a grid, as several functions take them.
+/// Returns sizes and periodicity of a grid.
 fn grid(cx: &Cx, ndims: c_int, dims: *const c_int, periods: *const c_int) -> Result<(&[c_int], Vec<bool>)> {
     at_least(ndims.into(), 0, "ndims", consts::MPI_ERR_DIMS)?;
     Ok((cx.slice(dims, ndims as usize, "dims")?, logicals(cx, periods, ndims as usize, "periods")?))
 }
 
-/// Checks that an output array of `maxdims` elements has room for a grid's.
+/// Checks that an output array of `maxdims` elements has room for a grid.
 fn room_for(ndims: usize, maxdims: c_int) -> Result<()> {
     if (maxdims as usize) < ndims {
         return Err(Error::new(
@@ -145,14 +145,14 @@ pub(crate) fn mpi_cart_shift(
 
 // ---- graphs ---------------------------------------------------------------------------------------------------------
 
-/// The two arrays that describe a graph.
+/// Returns the two arrays that describe a graph.
 fn graph(cx: &Cx, nnodes: c_int, index: *const c_int, edges: *const c_int) -> Result<(&[c_int], &[c_int])> {
     at_least(nnodes.into(), 0, "nnodes", consts::MPI_ERR_ARG)?;
     let index = cx.slice(index, nnodes as usize, "index")?;
     Ok((index, cx.slice(edges, Graph::count_edges(index)?, "edges")?))
 }
 
-/// Checks that an output array of `max` elements has room for so many.
+/// Checks that an output array of `max` elements has room for the needed number.
 fn room(max: c_int, needed: usize, arg: &str, what: &str) -> Result<()> {
     if (max as usize) < needed {
         let text = format!("{arg} is {max}, but there are {needed} {what}");
@@ -240,12 +240,12 @@ pub(crate) fn mpi_graph_neighbors(
 
 // ---- distributed graphs ---------------------------------------------------------------------------------------------
 
-/// Whether weights are given.
+/// Returns whether there are weights.
 fn has_weights(weights: *const c_int) -> bool {
     weights as usize != consts::MPI_UNWEIGHTED
 }
 
-/// The weights of `n` edges; `None` if there are none.
+/// Returns the weights of `n` edges; `None` if there are none.
 fn weights<'a>(cx: &'a Cx, start: *const c_int, n: usize, arg: &str) -> Result<Option<&'a [c_int]>> {
     if !has_weights(start) {
         return Ok(None);
@@ -326,7 +326,7 @@ pub(crate) fn mpi_dist_graph_neighbors_count(
     Ok(())
 }
 
-/// Writes as many ends of edges as there is room for. Weights are written if the graph has any and the program wants
+/// Stores as many edges as there is room for. Weights are stored if the graph has any and the program does not ignore
 /// them.
 fn write_ends(
     cx: &Cx,

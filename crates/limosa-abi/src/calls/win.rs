@@ -1,18 +1,18 @@
-//! Windows (MPI-5 chapter 12): making them, what they carry, and synchronisation. Accesses are in `rma.rs`.
+//! Windows (MPI-5 chapter 12): creation, attributes, and synchronisation. Accesses are in `rma.rs`.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use limosa_mpi::{Error, Result, consts, error_code};
-use limosa_rma::{Flavor, LockKind, Part};
+use limosa_rma::{Flavor, LockKind, WindowPart};
 
 use crate::args::{self, OutInt};
 use crate::calls::attr::give;
 use crate::calls::errhandler::handle_of;
 use crate::calls::group::register_group;
 use crate::calls::kinds::{self, Window};
-use crate::cx::{Cx, Target};
+use crate::cx::{Cx, ErrorTarget};
 use crate::errors;
 use crate::handles::Handle;
 use crate::latest;
@@ -20,7 +20,7 @@ use crate::latest;
 fn make(
     cx: &Cx,
     comm: &Arc<kinds::Communicator>,
-    part: Part,
+    part: WindowPart,
     info: Option<&Arc<kinds::Info>>,
     win: &mut Handle,
 ) -> Result<Arc<Window>> {
@@ -46,11 +46,11 @@ pub(crate) fn mpi_win_create(
     comm: &Arc<kinds::Communicator>,
     win: &mut Handle,
 ) -> Result<()> {
-    let part = Part { flavor: Flavor::Create, base: base.cast(), size, unit: disp_unit };
+    let part = WindowPart { flavor: Flavor::Create, base: base.cast(), size, unit: disp_unit };
     make(cx, comm, part, info, win).map(|_| ())
 }
 
-/// The library's memory, private to each process or shared.
+/// Creates a window on memory of the library, private to each process or shared.
 fn allocate(
     cx: &Cx,
     flavor: Flavor,
@@ -61,7 +61,7 @@ fn allocate(
     win: &mut Handle,
 ) -> Result<()> {
     args::not_null(baseptr, "baseptr")?;
-    let part = Part { flavor, base: std::ptr::null_mut(), size, unit };
+    let part = WindowPart { flavor, base: std::ptr::null_mut(), size, unit };
     let made = make(cx, comm, part, info, win)?;
     set_base(baseptr, made.base());
     Ok(())
@@ -113,7 +113,7 @@ pub(crate) fn mpi_win_create_dynamic(
     comm: &Arc<kinds::Communicator>,
     win: &mut Handle,
 ) -> Result<()> {
-    let part = Part { flavor: Flavor::Dynamic, base: std::ptr::null_mut(), size: 0, unit: 1 };
+    let part = WindowPart { flavor: Flavor::Dynamic, base: std::ptr::null_mut(), size: 0, unit: 1 };
     make(cx, comm, part, info, win).map(|_| ())
 }
 
@@ -125,7 +125,7 @@ pub(crate) fn mpi_win_detach(_cx: &Cx, win: &Arc<Window>, base: *mut c_void) -> 
     win.detach(base.cast())
 }
 
-/// The handle stays valid if the window cannot be freed.
+/// Keeps the handle valid if the window cannot be freed.
 pub(crate) fn mpi_win_free(cx: &Cx, win: &mut Handle) -> Result<()> {
     let window = Arc::clone(&*cx.get::<Window>(*win, "win")?);
     let freed = window.free();
@@ -187,7 +187,7 @@ pub(crate) fn mpi_win_set_name(_cx: &Cx, win: &Arc<Window>, win_name: &CStr) -> 
     Ok(())
 }
 
-/// The null window has a name too.
+/// Returns a name for the null window, too.
 pub(crate) fn mpi_win_get_name(
     _cx: &Cx,
     win: Option<&Arc<Window>>,
@@ -209,12 +209,12 @@ pub(crate) fn mpi_win_get_errhandler(cx: &Cx, win: &Arc<Window>, errhandler: &mu
     Ok(())
 }
 
-/// Succeeds when the handler has been called and came back.
+/// Succeeds if the handler was called and returned.
 pub(crate) fn mpi_win_call_errhandler(cx: &Cx, win: &Arc<Window>, errorcode: c_int) -> Result<()> {
     error_code::class_of(errorcode)?;
     let text = error_code::own_string(errorcode).map_or_else(String::new, |text| format!(": {text}"));
     let detail = format!("the program itself raised this error{text}");
-    errors::raise(cx, Target::Win(Handle(handle(win))), Error::verbatim(errorcode, detail));
+    errors::raise(cx, ErrorTarget::Win(Handle(handle(win))), Error::verbatim(errorcode, detail));
     Ok(())
 }
 
@@ -267,7 +267,7 @@ pub(crate) fn mpi_win_flush_all(_cx: &Cx, win: &Arc<Window>) -> Result<()> {
     win.flush_all()
 }
 
-/// What an origin reads has been copied when the call that accesses returns; what it writes needs the target's answer.
+/// Needs no communication for operands, which are copied when the access returns; results need the target's answer.
 pub(crate) fn mpi_win_flush_local(_cx: &Cx, rank: c_int, win: &Arc<Window>) -> Result<()> {
     win.flush_local(rank)
 }

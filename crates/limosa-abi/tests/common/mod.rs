@@ -1,4 +1,4 @@
-//! What the tests of the built library share: where it is, a place to compile in, and running with a time limit.
+//! Common code of the tests of the built library: its path, a folder to compile in, and runs with a time limit.
 
 #![allow(dead_code)] // each test program uses its part
 
@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 use limosa_api::coverage::Glue;
 use limosa_api::{Table, coverage, header};
 
-/// The library. Cargo does not build a `cdylib` for the tests of its own package, so the first who asks has it built,
-/// beside the tests.
+/// Returns the path of the library. Cargo does not build a `cdylib` for the tests of its own package, so the first
+/// caller builds it, beside the tests.
 pub fn library() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
@@ -30,7 +30,7 @@ pub fn library() -> PathBuf {
     BUILT.get_or_init(build).clone()
 }
 
-/// The functions that are done.
+/// Returns the glue of the implemented functions.
 pub fn glue() -> HashMap<String, Glue> {
     coverage::scan(&Table::load(), &Path::new(env!("CARGO_MANIFEST_DIR")).join("src/calls"))
 }
@@ -38,10 +38,10 @@ pub fn glue() -> HashMap<String, Glue> {
 /// A folder to compile and run C programs in, with `mpi.h`.
 pub struct Workshop(tempfile::TempDir);
 
-/// How a program ended.
+/// Outcome of a program.
 #[derive(Debug)]
 pub struct Ran {
-    /// Exit code; none after a signal.
+    /// Exit code; `None` after a signal.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
@@ -58,7 +58,7 @@ impl Workshop {
         std::fs::write(self.0.path().join(file), text).expect("the folder is writable");
     }
 
-    /// Runs a compiler in the folder; it must succeed.
+    /// Runs a compiler in the folder, which must succeed.
     pub fn compile(&self, compiler: &str, args: &[&str]) {
         let output = Command::new(compiler).arg("-I.").args(args).current_dir(&self.0).output();
         let output =
@@ -74,7 +74,7 @@ impl Workshop {
             "cc",
             &["-o", program, source, library.to_str().unwrap(), &format!("-Wl,-rpath,{folder}"), "-ldl"],
         );
-        // The program asks for the library by its soname, which Cargo's output does not have.
+        // The program requests the library by its soname, which Cargo's output does not have.
         let link = self.0.path().join("libmpi_abi.so.1");
         if !link.exists() {
             std::os::unix::fs::symlink(&library, link).expect("the folder is writable");
