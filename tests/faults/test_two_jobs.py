@@ -100,7 +100,7 @@ def test_a_job_that_connects_to_one_that_waits_for_it_is_in_a_circle(job, progra
     outcome = job([program("two_jobs"), "call-again", service], n=2, options=ABORT).wait(PATIENCE)
     assert outcome.code == HANG_CODE, outcome.text
     assert re.search(
-        r"  rank 0: MPI_Comm_connect at port limosa-port-[\w-]+\.\.\., which nobody accepts", outcome.err
+        r"  rank 0: MPI_Comm_connect at port limosa-port-[\w-]+\.\.\., where no process accepts", outcome.err
     ), outcome.err
     assert re.search(r"in a circle: 0 -> 0 of job ([0-9a-f]{8}) -> 0\n", outcome.err), outcome.err
 

@@ -1,11 +1,11 @@
-//! A job without a launcher of ours: nobody else sees it hang. It has one rank (`python program.py`), or another
-//! launcher has started it on one host; there the rank that has made the job's memory looks after it.
+//! Hang detection in a job without a launcher of ours. Either the job has one rank (`python program.py`), or another
+//! launcher has started it on one host; then the rank that created the job's memory watches it.
 //!
-//! A thread looks at the status board while a thread of the program waits in the library, and ends some time after none
-//! does: a job in which this rank does not wait does not hang. It reports as the launcher would, on standard error, and
-//! with `LIMOSA_ON_HANG=abort` ends the job with the launcher's exit code for hangs.
+//! A thread polls the status board while a thread of the program waits in the library, and ends some time after the
+//! last wait: a job in which this rank does not wait does not hang. It reports to standard error as the launcher would,
+//! and with `LIMOSA_ON_HANG=abort` ends the job with the launcher's exit code for hangs.
 //!
-//! It says nothing of a process that has ever waited for one outside its job: that one may do what is awaited.
+//! It does not report on a process that has ever waited for a process outside its job: the latter may end the wait.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,23 +22,24 @@ use crate::watch::{Look, PERIOD, Watch};
 
 /// Exit code of a job that was ended because it hangs.
 pub const EXIT_CODE: u8 = 86;
-/// The thread ends after so many looks that have found nobody asleep.
+/// Number of polls without a sleeping thread after which the watching thread ends.
 const IDLE_LOOKS: u32 = 5;
 
-/// The thread is there.
+/// Set while the watching thread runs.
 static WATCHED: AtomicBool = AtomicBool::new(false);
-/// The process has waited for one outside its job.
+/// Set once the process has waited for a process outside its job.
 static ACCOMPANIED: AtomicBool = AtomicBool::new(false);
 
-/// Whether this process has to look after its job.
+/// Returns whether this process must watch its job.
 pub fn is_in_charge(job: &Job) -> bool {
     let is_alone = !job.launched() && job.size() == 1;
     let is_first = || job.site().is_some() && job.board().hosts() == 1 && job.is_own_board();
     job.is_own_process() && (is_alone || is_first())
 }
 
-/// A thread of a process in charge is about to sleep, or polls in vain. `accompanied`: it waits for a process outside
-/// the job, which it has started or is connected with.
+/// Starts the watching thread if necessary. Called in a process in charge when a thread is about to sleep, or polls
+/// without success. `accompanied`: the thread waits for a process outside the job, which it has spawned or is connected
+/// with.
 pub fn about_to_wait(job: &'static Job, accompanied: bool) {
     if accompanied {
         ACCOMPANIED.store(true, Ordering::Relaxed);
@@ -48,12 +49,12 @@ pub fn about_to_wait(job: &'static Job, accompanied: bool) {
     }
     let wanted = config::get().on_hang != OnHang::Off;
     if !wanted || thread::spawn_without_signals("limosa-watch", move || look_after(job)).is_err() {
-        // Without the thread the program runs as well; it is not tried again.
+        // The program also runs without the watching thread; its creation is not tried again.
         ACCOMPANIED.store(true, Ordering::Relaxed);
     }
 }
 
-/// The thread.
+/// Runs the watching thread.
 fn look_after(job: &Job) {
     let config = config::get();
     let mut watch = Watch::new(config.hang_after, config.hang_grace);
@@ -65,7 +66,7 @@ fn look_after(job: &Job) {
         idle = if waits { 0 } else { idle + 1 };
         if idle >= IDLE_LOOKS {
             WATCHED.store(false, Ordering::SeqCst);
-            // One that has begun to wait meanwhile has relied on this thread.
+            // A thread that has begun to wait meanwhile relies on this thread.
             let waits = job.board().views().iter().any(|view| view.asleep > 0 || !view.records.is_empty());
             if !waits || WATCHED.swap(true, Ordering::SeqCst) {
                 return;
@@ -73,7 +74,7 @@ fn look_after(job: &Job) {
         }
         let now = monotonic_ns();
         let abort = config.on_hang == OnHang::Abort;
-        // Jobs that it is connected with may do what is awaited.
+        // Connected jobs may end the wait.
         let neighbours = Neighbours::find(job.id(), &views, |_| None);
         match watch.look(now, &views, neighbours, others_of) {
             Look::Quiet => {}
@@ -98,11 +99,11 @@ fn end(job: &Job) -> ! {
 }
 
 fn say(text: &str) {
-    // Nothing can be done about a closed stderr.
+    // A closed stderr has no remedy.
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// What the threads of a rank do of which the board does not say that they wait.
+/// Returns the state of a rank's threads that do not wait according to the status board.
 pub fn others_of(view: &RankView) -> Others {
     let waiting: Vec<u32> = view.records.iter().map(|record| record.thread).collect();
     let asleep = view.records.iter().filter(|record| record.polls == 0).count();

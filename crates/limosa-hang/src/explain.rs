@@ -1,22 +1,23 @@
-//! The report of a hang in words: what each rank waits for and where, why, and what to do. Pure.
+//! Text of the hang report: what each rank waits for and where, why, and what to do. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use limosa_job::{Kind, Peer, RankView, Record, State, WaitView};
+use limosa_job::{RankView, Record, State};
 
 use super::hints::Language;
-use super::jobs::short;
-use super::places::{Place, Places, Program, is_of_package};
-use super::verdict::{how_it_left, on, verdict};
+use super::places::{Places, Program, SourcePosition, is_of_package};
+use super::verdict::{how_it_left, verdict};
+use super::waits::waits_for_connection;
+pub use super::waits::{describe, peer};
 use super::watch::Hang;
-use crate::words;
+use crate::words::{self, short};
 
-/// Most lines of the graph that are shown.
+/// Maximum number of lines of the graph.
 const MOST_LINES: usize = 64;
 
-/// The whole report: at the head what hangs, then what each rank waits for, then why. `ends_in`: a hang with a doubt
-/// ends the job after this time.
+/// Returns the whole report: summary, waits of the ranks, and causes. `ends_in`: time after which a doubtful hang ends
+/// the job.
 pub fn report(now_ns: u64, views: &[RankView], hang: &Hang, places: &Places, ends_in: Option<Duration>) -> String {
     let views: Vec<RankView> = views.iter().map(|view| in_words(view, places)).collect();
     let mut text = head(&views, hang);
@@ -50,12 +51,12 @@ pub fn report(now_ns: u64, views: &[RankView], hang: &Hang, places: &Places, end
     text
 }
 
-/// A view whose calls have the names by which the program knows them.
+/// Returns a view whose calls have the names by which the program knows them.
 pub fn in_words(view: &RankView, places: &Places) -> RankView {
     let mut view = view.clone();
     for record in &mut view.records {
         if places.program != Program::Compiled {
-            // mpi4py and others call the forms for large counts, which their users do not know.
+            // mpi4py and others call the large-count forms, which their users do not know.
             let started = record.waits.iter_mut().map(|wait| &mut wait.started);
             for name in started.chain([&mut record.call]) {
                 name.truncate(name.trim_end_matches("_c").len());
@@ -73,7 +74,7 @@ pub fn in_words(view: &RankView, places: &Places) -> RankView {
             let world =
                 record.waits.first().filter(|wait| wait.comm == "limosa.world" && !is_request && !verb.contains(' '));
             record.call = world.map_or(verb.to_owned(), |wait| format!("{}.{verb}", wait.comm));
-            // The package's requests are not those of MPI: the call that started one says nothing to the user.
+            // Requests of the Python package are not those of MPI: the call that started one means nothing to the user.
             for wait in record.waits.iter_mut().filter(|wait| !wait.started.is_empty()) {
                 wait.started = "a non-blocking collective".into();
             }
@@ -82,7 +83,7 @@ pub fn in_words(view: &RankView, places: &Places) -> RankView {
     view
 }
 
-/// The first line: who hangs.
+/// Returns the first line: which ranks hang.
 fn head(views: &[RankView], hang: &Hang) -> String {
     let waiting: Vec<u32> = views.iter().filter(|view| view.state == State::Running).map(|view| view.rank).collect();
     let others = match views.len() - waiting.len() {
@@ -99,7 +100,7 @@ fn head(views: &[RankView], hang: &Hang) -> String {
     format!("limosa: this job hangs: {ranks}{others} {verb} and nothing is under way\n")
 }
 
-/// Why this may be no hang, and what it depends on.
+/// Returns the reasons why this may be no hang, and their conditions.
 fn doubts(views: &[RankView], hang: &Hang) -> Vec<String> {
     let mut doubts = Vec::new();
     let mut polling = Vec::new();
@@ -133,17 +134,17 @@ fn doubts(views: &[RankView], hang: &Hang) -> Vec<String> {
     if !accepting.is_empty() {
         let waits = if accepting.len() == 1 { "waits" } else { "wait" };
         doubts.push(format!(
-            "{} {waits} for another group to connect or accept: nobody of this job does, but a program that is started \
-             later could",
+            "{} {waits} for another group to connect or accept: no process of this job does, but a program \
+             that is started later could",
             words::ranks(&accepting)
         ));
     }
     doubts.extend(doubts_about_others(hang));
-    let mut strangers: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
-    for (rank, threads) in &hang.strangers {
-        strangers.entry(threads.len()).or_default().push(*rank);
+    let mut non_callers: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+    for (rank, threads) in &hang.non_callers {
+        non_callers.entry(threads.len()).or_default().push(*rank);
     }
-    for (threads, ranks) in strangers {
+    for (threads, ranks) in non_callers {
         let has = if ranks.len() == 1 { "has" } else { "have" };
         let (count, it) = match threads {
             1 => ("another thread, which sleeps".to_owned(), "it does not call it"),
@@ -157,7 +158,7 @@ fn doubts(views: &[RankView], hang: &Hang) -> Vec<String> {
     doubts
 }
 
-/// What is not known of the other jobs that are waited for.
+/// Returns the doubts about other jobs that are waited for.
 fn doubts_about_others(hang: &Hang) -> impl Iterator<Item = String> {
     let unseen = hang.neighbours.unseen.iter().map(|id| match id {
         0 => "processes of several other jobs are waited for, which cannot be told apart: they may be at work".into(),
@@ -174,7 +175,8 @@ fn doubts_about_others(hang: &Hang) -> impl Iterator<Item = String> {
     unseen.chain(may_go_on)
 }
 
-/// What each rank waits for. Ranks in the same situation share a line. `of`: what follows the numbers of the ranks.
+/// Returns the waits of the ranks. Ranks in the same situation share a line. `of`: text behind the numbers of the
+/// ranks.
 fn graph(now_ns: u64, views: &[RankView], hang: &Hang, places: &Places, of: &str) -> String {
     let mut text = String::new();
     let mut lines: Vec<(Situation, Vec<u32>)> = Vec::new();
@@ -209,24 +211,24 @@ fn graph(now_ns: u64, views: &[RankView], hang: &Hang, places: &Places, of: &str
     text
 }
 
-/// What a rank, or one of its threads, is doing.
+/// Activity of a rank, or of one of its threads.
 struct Situation {
     what: String,
     place: Option<String>,
     since_ns: Option<u64>,
-    /// It happened at that time; otherwise it goes on since then.
+    /// Whether it is an event at that time; otherwise a state since that time.
     is_over: bool,
 }
 
-/// What a rank is doing, one entry for each thread that waits in the library, and for each one that waits for a lock
-/// and is of interest: it has called the library, or its line is known.
+/// Returns the activities of a rank: one entry for each thread that waits in the library, and for each thread of
+/// interest that waits for a lock. A thread is of interest if it has called the library, or its line is known.
 fn situations(view: &RankView, hang: &Hang, places: &Places) -> Vec<Situation> {
     let since_ns = Some(view.state_since_ns);
     if matches!(view.state, State::Finalized | State::Exited) {
         let what = how_it_left(view).trim_start_matches("has ").into();
         return vec![Situation { what, place: None, since_ns, is_over: true }];
     }
-    let line = |thread: u32| places.find(view.rank, thread).map(|place: &Place| place.line.clone());
+    let line = |thread: u32| places.find(view.rank, thread).map(|place: &SourcePosition| place.line.clone());
     let in_library =
         |r: &Record| Situation { what: describe(r), place: line(r.thread), since_ns: Some(r.since_ns), is_over: false };
     let mut all: Vec<Situation> = view.records.iter().map(in_library).collect();
@@ -242,106 +244,18 @@ fn situations(view: &RankView, hang: &Hang, places: &Places) -> Vec<Situation> {
     all
 }
 
-/// A record in words: `MPI_Recv from rank 1, tag 7, on MPI_COMM_WORLD`.
-pub fn describe(record: &Record) -> String {
-    let mut parts: Vec<String> = record.waits.iter().map(|wait| describe_wait(&record.call, wait)).collect();
-    // A communicator that all parts have in common is named once, at the end.
-    for at in 1..parts.len() {
-        let common = format!(",{}", on(&record.call, &record.waits[at].comm));
-        if parts[at].ends_with(&common) && parts[at - 1].ends_with(&common) {
-            let kept = parts[at - 1].len() - common.len() + 1;
-            parts[at - 1].truncate(kept);
-        }
-    }
-    if record.more > 0 {
-        parts.push(format!("{} more", record.more));
-    }
-    let joint = if record.all { " and " } else { " or " };
-    let polls = if record.polls > 0 { "polls with " } else { "" };
-    match parts.len() {
-        0 => format!("{polls}{}", record.call),
-        _ => {
-            let what = parts.join(joint);
-            let space = if what.starts_with("which ") { ", " } else { " " };
-            format!("{polls}{}{space}{what}", record.call)
-        }
-    }
-}
-
-/// The wait for another group to connect to a port, or to accept.
-fn describe_connection(call: &str, port: &str) -> String {
-    let what = if call.contains("connect") || call.contains("Connect") {
-        "which nobody accepts"
-    } else {
-        "to which nobody has connected"
-    };
-    if port.is_empty() {
-        "at a socket with nobody at the other end".into()
-    } else {
-        format!("at port {port}..., {what}")
-    }
-}
-
-fn describe_wait(call: &str, wait: &WaitView) -> String {
-    if wait.kind == Kind::Connection {
-        return describe_connection(call, &wait.comm);
-    }
-    let on = on(call, &wait.comm);
-    let tag = match (wait.kind, wait.tag) {
-        (Kind::Collective, _) if !wait.started.is_empty() => {
-            return format!("for {}{on}, which {}", wait.started, peer(wait));
-        }
-        (Kind::Collective, _) if on.is_empty() => return format!("which {}", peer(wait)),
-        (Kind::Collective, _) => return format!("{}, which {}", on.trim_start(), peer(wait)),
-        (Kind::Other, None) => String::new(),
-        (_, Some(tag)) => format!(", tag {tag}"),
-        (_, None) => ", any tag".into(),
-    };
-    let on = if on.is_empty() { on } else { format!(",{on}") };
-    format!("{}{tag}{on}", peer(wait))
-}
-
-/// Whether a thread of the rank waits for another group, of whatever job, to connect or to accept.
-pub(crate) fn waits_for_connection(view: &RankView) -> bool {
-    let is_one = |wait: &WaitView| wait.kind == Kind::Connection && wait.peer == Peer::Any;
-    view.state == State::Running && view.records.iter().any(|record| record.waits.iter().any(is_one))
-}
-
-/// The peer of a wait, in words.
-pub fn peer(wait: &WaitView) -> String {
-    let word = match wait.kind {
-        Kind::Receive => "from",
-        Kind::Send => "to",
-        Kind::Collective => "needs",
-        Kind::Other | Kind::Connection => "waits for",
-    };
-    match wait.peer {
-        Peer::Any if wait.kind == Kind::Connection => format!("{word} another group"),
-        Peer::Any => format!("{word} any rank"),
-        Peer::Members => format!("{word} all other ranks"),
-        Peer::Outside { job: 0, .. } => format!("{word} processes of other jobs"),
-        Peer::Outside { job, member: None } => format!("{word} processes of job {}", short(job)),
-        Peer::Outside { job, member: Some((rank, world)) } if rank == world => {
-            format!("{word} rank {rank} of job {}", short(job))
-        }
-        Peer::Outside { job, member: Some((rank, world)) } => {
-            format!("{word} rank {rank} (rank {world} of job {})", short(job))
-        }
-        Peer::Rank { rank, world } if rank == world => format!("{word} rank {rank}"),
-        Peer::Rank { rank, world } => format!("{word} rank {rank} (world rank {world})"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::samples::{MS, blocked, rank, wait};
+    use crate::waits::describe_wait;
+    use limosa_job::{Kind, Peer, WaitView};
 
     fn places(at: &[(u32, &str, Option<&str>)]) -> Places {
         let place = |(rank, line, verb): &(u32, &str, Option<&str>)| {
             (
                 (*rank, 1000 + rank),
-                Place { line: (*line).into(), verb: verb.map(str::to_owned), receives: None, text: None },
+                SourcePosition { line: (*line).into(), verb: verb.map(str::to_owned), receives: None, text: None },
             )
         };
         let program = if at.is_empty() { Program::Compiled } else { Program::Python };
@@ -432,7 +346,7 @@ mod tests {
         views[1].records[0].polls = 9;
         views[1].records[0].call = "MPI_Iprobe".into();
         let hang = Hang {
-            strangers: BTreeMap::from([(0, vec![7, 8])]),
+            non_callers: BTreeMap::from([(0, vec![7, 8])]),
             stuck: BTreeMap::from([(0, vec![5])]),
             doubtful: true,
             quiet: Duration::from_secs(10),

@@ -1,22 +1,22 @@
 //! Hints at the end of a hang report, in the language of the program.
 
-/// In which words a program communicates.
+/// Interface in whose terms a program communicates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Language {
-    /// MPI's names.
+    /// Names of MPI.
     #[default]
     Mpi,
-    /// Those of mpi4py.
+    /// Names of mpi4py.
     Mpi4py,
-    /// Those of `import limosa`.
+    /// Names of `import limosa`.
     Limosa,
-    /// Those of Octave's functions `limosa_...`.
+    /// Names of Octave's functions `limosa_...`.
     Octave,
-    /// Those of Java's package `mpi`.
+    /// Names of Java's package `mpi`.
     Java,
 }
 
-/// What to do about a hang.
+/// Remedy for a hang.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hint {
     /// A rank has left too early.
@@ -38,7 +38,7 @@ pub enum Hint {
 }
 
 impl Hint {
-    /// The hint in words.
+    /// Returns the hint as text.
     pub fn text(self, language: Language) -> String {
         // By language: MPI, mpi4py, limosa, Octave, Java.
         let of = |names: [&'static str; 5]| names[language as usize];

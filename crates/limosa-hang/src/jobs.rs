@@ -1,4 +1,4 @@
-//! Jobs of one user that wait for each other: which others a job waits for, and circles over several. Pure.
+//! Jobs of one user that wait for each other: the jobs that a job waits for, and cycles over several jobs. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,26 +6,27 @@ use limosa_job::{Kind, Peer, RankView, State, WaitView};
 
 use crate::hints::Hint;
 use crate::verdict::{does_its_part, shortest_circle, targets};
+use crate::words::short;
 
 /// Another job, as its status board shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Other {
-    /// Its id.
+    /// Id of the job.
     pub id: u64,
-    /// Its launcher and command, in words.
+    /// Its launcher and command, as text.
     pub title: String,
-    /// Its ranks.
+    /// Views of its ranks.
     pub views: Vec<RankView>,
 }
 
-/// The jobs that a job waits for, and those that these wait for.
+/// The jobs that a job waits for, directly and indirectly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Neighbours {
-    /// The id of the job itself.
+    /// Id of the job itself.
     pub own: u64,
-    /// Those whose status board can be read.
+    /// Jobs whose status board is readable.
     pub seen: Vec<Other>,
-    /// Those whose board cannot; 0 stands for processes of several jobs.
+    /// Ids of jobs whose status board is not readable; 0 stands for processes of several jobs.
     pub unseen: BTreeSet<u64>,
 }
 
@@ -33,7 +34,7 @@ pub struct Neighbours {
 type Node = (u64, u32);
 
 impl Neighbours {
-    /// Finds them. `look` reads the board of the job with this id.
+    /// Finds the jobs that a job waits for. `look` reads the status board of the job with this id.
     pub fn find(own: u64, views: &[RankView], mut look: impl FnMut(u64) -> Option<Other>) -> Neighbours {
         let mut found = Neighbours { own, ..Neighbours::default() };
         let mut open: BTreeSet<u64> = awaited(views).collect();
@@ -55,12 +56,12 @@ impl Neighbours {
         found
     }
 
-    /// All jobs with their ranks, the own one first.
+    /// Returns all jobs with their ranks, the own one first.
     fn with<'a>(&'a self, views: &'a [RankView]) -> impl Iterator<Item = (u64, &'a [RankView])> {
         std::iter::once((self.own, views)).chain(self.seen.iter().map(|other| (other.id, &other.views[..])))
     }
 
-    /// What the circles over several jobs are, and who waits for a job in another way.
+    /// Describes the cycles over several jobs, and other waits for jobs.
     pub(crate) fn verdict(&self, views: &[RankView]) -> (Vec<String>, BTreeSet<Hint>) {
         let (mut findings, mut hints) = (Vec::new(), BTreeSet::new());
         let edges = self.edges(views);
@@ -87,12 +88,12 @@ impl Neighbours {
         (findings, hints)
     }
 
-    /// A rank in a circle: its number, and the job if it is another one.
+    /// Describes a rank in a cycle: its number, and the job if it is not the own one.
     fn name(&self, (job, rank): Node) -> String {
         if job == self.own { rank.to_string() } else { format!("{rank} of job {}", short(job)) }
     }
 
-    /// Who waits for whom.
+    /// Returns the wait-for graph.
     fn edges(&self, views: &[RankView]) -> BTreeMap<Node, BTreeSet<Node>> {
         let mut edges: BTreeMap<Node, BTreeSet<Node>> = BTreeMap::new();
         for (job, ranks) in self.with(views) {
@@ -113,7 +114,7 @@ impl Neighbours {
         edges
     }
 
-    /// The ranks of another job that a wait is for.
+    /// Returns the ranks of another job that a wait is for.
     fn outside(&self, views: &[RankView], wait: &WaitView) -> Vec<Node> {
         match wait.peer {
             Peer::Outside { job, member: Some((_, rank)) } => vec![(job, rank)],
@@ -130,7 +131,7 @@ impl Neighbours {
         ranks.iter().find(|view| view.rank == rank)
     }
 
-    /// What to do about a circle, if all in it wait in the same way.
+    /// Returns the remedy for a cycle, if all its ranks wait in the same way.
     fn hint(&self, views: &[RankView], circle: &[Node]) -> Option<Hint> {
         let ranks = circle.iter().filter_map(|node| self.view(views, *node));
         let waits = ranks.flat_map(|view| &view.records).flat_map(|record| &record.waits);
@@ -143,14 +144,14 @@ impl Neighbours {
     }
 }
 
-/// The other jobs that some rank waits for.
+/// Returns the other jobs that some rank waits for.
 fn awaited(views: &[RankView]) -> impl Iterator<Item = u64> {
     let waiting = views.iter().filter(|view| view.state == State::Running);
     let waits = waiting.flat_map(|view| &view.records).flat_map(|record| &record.waits);
     waits.filter_map(|wait| if let Peer::Outside { job, .. } = wait.peer { Some(job) } else { None })
 }
 
-/// Whether what a rank of job `theirs` waits for may be rank `own`.
+/// Returns whether what a rank of job `theirs` waits for may be rank `own`.
 fn is_for(own: Node, theirs: u64, peer: Peer) -> bool {
     match peer {
         Peer::Outside { member: Some(_), .. } if own.0 == theirs => false,
@@ -159,11 +160,6 @@ fn is_for(own: Node, theirs: u64, peer: Peer) -> bool {
         Peer::Outside { .. } => true,
         Peer::Any | Peer::Members => own.0 == theirs,
     }
-}
-
-/// A job's id as people write it: `limosa ps` finds the job by these digits.
-pub(crate) fn short(id: u64) -> String {
-    format!("{:08x}", id >> 32)
 }
 
 #[cfg(test)]

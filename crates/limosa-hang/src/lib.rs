@@ -1,10 +1,11 @@
 //! The hang doctor.
 //!
-//! A job hangs when, in every rank that has not left, all threads that use the library wait in it, and nothing happens
-//! any more: no thread remains that could wake another. [`watch`] detects it, [`verdict`] finds out why, [`explain`] and
-//! [`hints`] say it, also over several jobs: [`jobs`] (all are pure); [`threads`] asks the kernel what other threads of a process do.
+//! A job hangs when, in every rank that has not left, all threads that use the library wait in it and nothing moves any
+//! more: no thread remains that could wake another. [`watch`] detects a hang, [`verdict`] finds the cause, [`explain`]
+//! and [`hints`] describe it, and [`jobs`] covers several jobs (all are pure); [`threads`] reads the state of a
+//! process's other threads from the kernel.
 //!
-//! The launcher looks after the jobs that it has started. A rank without a launcher looks after itself: [`alone`].
+//! The launcher watches the jobs that it has started. A rank without a launcher watches its own job: [`alone`].
 
 pub mod alone;
 pub mod explain;
@@ -15,5 +16,6 @@ pub mod places;
 pub mod samples;
 pub mod threads;
 pub mod verdict;
+mod waits;
 pub mod watch;
 pub mod words;

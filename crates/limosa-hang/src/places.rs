@@ -1,10 +1,10 @@
-//! Where threads of ranks are in the source of a program in Python, Octave or Java. Found by the launcher.
+//! Source lines at which threads of a program in Python, Octave or Java are. Found by the launcher.
 
 use std::collections::BTreeMap;
 
 use crate::hints::Language;
 
-/// In which language the program of a job is written, as far as that can be seen.
+/// Language of a job's program, as far as it can be recognised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Program {
     /// A compiled one.
@@ -19,35 +19,35 @@ pub enum Program {
 }
 
 impl Program {
-    /// All, in the order of their numbers.
+    /// All languages, in the order of their numbers.
     pub const ALL: [Program; 4] = [Program::Compiled, Program::Python, Program::Octave, Program::Java];
 }
 
-/// Where the threads of ranks are.
+/// Source lines of the ranks' threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
-    /// By rank and kernel's thread number.
-    pub threads: BTreeMap<(u32, u32), Place>,
-    /// Why source lines are missing, as hints.
+    /// By rank and kernel thread id.
+    pub threads: BTreeMap<(u32, u32), SourcePosition>,
+    /// Reasons for missing source lines, as hints.
     pub notes: Vec<String>,
-    /// What the ranks run; of several languages, one.
+    /// Language of the ranks' program; of several languages, one.
     pub program: Program,
 }
 
-/// Where a thread is.
+/// Position of a thread in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The user's innermost line: `file:line in function`.
+pub struct SourcePosition {
+    /// Innermost line of the user's code: `file:line in function`.
     pub line: String,
-    /// The function of our package that the user's code has called, if it is in one.
+    /// Function of our package that the user's code has called, if the thread is in one.
     pub verb: Option<String>,
-    /// The method of mpi4py by which that line receives an object, which mpi4py does by a probe and a receive.
+    /// Method of mpi4py by which that line receives an object: mpi4py implements it by a probe and a receive.
     pub receives: Option<&'static str>,
-    /// The text of that line, if no frame says which function of our package it has called.
+    /// Text of that line, if no frame tells which function of our package it has called.
     pub text: Option<String>,
 }
 
-/// The collective methods of our package that have no frame while values are short.
+/// Collective methods of our package that have no frame while values are short.
 const COLLECTIVES: [&str; 11] = [
     "barrier",
     "bcast",
@@ -62,13 +62,13 @@ const COLLECTIVES: [&str; 11] = [
     "reduce_scatter",
 ];
 
-/// Whether a communicator of this name belongs to our package.
+/// Returns whether a communicator of this name belongs to our package.
 pub fn is_of_package(comm: &str) -> bool {
     comm == "limosa.world" || (comm.starts_with("a communicator of ") && comm.ends_with(" ranks"))
 }
 
-impl Place {
-    /// The method of our package without a frame that makes this call of MPI on one of its communicators.
+impl SourcePosition {
+    /// Returns the method of our package without a frame that makes this call of MPI on one of its communicators.
     pub fn method(&self, call: &str) -> Option<&'static str> {
         match call {
             "MPI_Send" => Some("send"),
@@ -84,19 +84,19 @@ impl Place {
     }
 }
 
-/// The collective method that a line calls, if there is only one.
+/// Returns the collective method that a line calls, if there is only one.
 fn collective(line: &str) -> Option<&'static str> {
     let mut found = COLLECTIVES.into_iter().filter(|name| line.contains(&format!(".{name}(")));
     found.next().filter(|_| found.next().is_none())
 }
 
 impl Places {
-    /// Where this thread of a rank is, if that is known.
-    pub fn find(&self, rank: u32, thread: u32) -> Option<&Place> {
+    /// Returns the position of this thread of a rank, if it is known.
+    pub fn find(&self, rank: u32, thread: u32) -> Option<&SourcePosition> {
         self.threads.get(&(rank, thread))
     }
 
-    /// The language that the program's ranks communicate in.
+    /// Returns the interface in whose terms the program's ranks communicate.
     pub fn language(&self) -> Language {
         let uses = |begin: &str| {
             self.threads.values().filter_map(|place| place.verb.as_deref()).any(|verb| verb.starts_with(begin))

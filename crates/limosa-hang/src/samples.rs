@@ -1,10 +1,10 @@
-//! Ranks as the board shows them, for tests.
+//! Sample views of ranks, for tests.
 
 use limosa_job::{Kind, Peer, RankView, Record, State, WaitView};
 
 /// A millisecond in nanoseconds.
 pub const MS: u64 = 1_000_000;
-/// A rank in this state.
+/// Creates a rank in this state.
 pub fn rank(rank: u32, state: State) -> RankView {
     let (pid, started) = (1000 + rank, 1000 + rank);
     RankView {
@@ -26,7 +26,7 @@ pub fn rank(rank: u32, state: State) -> RankView {
     }
 }
 
-/// A wait for one rank in a communicator of four that is numbered like the job.
+/// Creates a wait for a rank, in a communicator of four that is numbered like the job.
 pub fn wait(kind: Kind, world: u32, tag: Option<i32>) -> WaitView {
     WaitView {
         kind,
@@ -40,13 +40,13 @@ pub fn wait(kind: Kind, world: u32, tag: Option<i32>) -> WaitView {
     }
 }
 
-/// A wait for a rank of another job, or for any of its ranks.
+/// Creates a wait for a rank of another job, or for any of its ranks.
 pub fn outside(kind: Kind, job: u64, world: Option<u32>) -> WaitView {
     let member = world.map(|world| (world, world));
     WaitView { peer: Peer::Outside { job, member }, comm: "other".into(), context: 9, ..wait(kind, 0, None) }
 }
 
-/// A rank that sleeps in `call` since 0.
+/// Creates a rank that sleeps in `call` since time 0.
 pub fn blocked(rank_: u32, call: &str, waits: Vec<WaitView>) -> RankView {
     let record = Record {
         thread: 1000 + rank_,

@@ -1,46 +1,47 @@
-//! What the threads of a process do, as the kernel tells in /proc.
+//! State of a process's threads, as the kernel shows it in /proc.
 
 use std::fs;
 
-/// The state in the text of a `stat` file: R running, S sleeping, D in I/O, T stopped, t traced, Z ended, ...
+/// Returns the state in the text of a `stat` file: R running, S sleeping, D in I/O, T stopped, t traced, Z ended, ...
 fn state_of(text: &str) -> Option<char> {
-    // The name is in parentheses and may itself contain some; the last one ends it.
+    // The name is in parentheses and may contain parentheses; the last one ends it.
     text.rsplit_once(')')?.1.split_whitespace().next()?.chars().next()
 }
 
-/// What a process's threads do of which the status board does not say that they wait.
+/// Threads of a process that do not wait according to the status board.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Others {
-    /// A thread runs, waits for a disk, has been stopped, or sleeps in code of its own and has called the library
-    /// before.
+    /// Whether a thread runs, waits for a disk, has been stopped, or sleeps in code of its own and has called the
+    /// library before.
     pub busy: bool,
-    /// Threads that nobody but another thread of the process can wake: they wait for a lock, or for a thread to end. Also
-    /// those that have never called the library and wait for a signal, as an interpreter's thread for Ctrl-C does.
+    /// Threads that only another thread of the process can wake: they wait for a lock, or for the end of a thread.
+    /// Includes threads that have never called the library and wait for a signal, like an interpreter's thread for
+    /// Ctrl-C.
     pub stuck: Vec<u32>,
-    /// Threads that sleep in another way and have never called the library.
-    pub strangers: Vec<u32>,
+    /// Threads that sleep otherwise and have never called the library.
+    pub non_callers: Vec<u32>,
 }
 
-/// What the status board says of a process's threads.
+/// Threads of a process that the status board lists.
 pub struct Known<'a> {
-    /// Those that wait. That one of them runs does not count: it may wait by polling.
+    /// Waiting threads. Even if one of them runs, it does not count as busy: it may wait by polling.
     pub waiting: &'a [u32],
-    /// Those that have called the library.
+    /// Threads that have called the library.
     pub callers: &'a [u32],
-    /// More threads have called the library than the board lists.
+    /// Whether more threads have called the library than the board lists.
     pub more_callers: bool,
-    /// Threads that wait, too, but are not listed.
+    /// Number of waiting threads that are not listed.
     pub unlisted: usize,
 }
 
-/// Whether the library, or the Python package, calls a thread of its own so.
+/// Returns whether this is the name of a service thread of the library or of the Python package.
 fn is_ours(name: &str) -> bool {
     let library = ["limosa-helper", "limosa-alarm", "limosa-watch", "limosa-deaths"];
     library.contains(&name) || ["limosa-requests", "limosa-look"].contains(&name)
 }
 
-/// Whether a Java machine calls a thread of its own so: for memory, compilation, signals and the like. They look around
-/// now and then, and run no code of the program unless that has something for them. The kernel keeps 15 bytes of a name.
+/// Returns whether this is the name of a service thread of a Java machine: for memory, compilation, signals and the
+/// like. They poll from time to time, and run code of the program only on demand. The kernel keeps 15 bytes of a name.
 fn is_of_java(name: &str) -> bool {
     let whole = [
         "Attach Listener",
@@ -61,7 +62,7 @@ fn is_of_java(name: &str) -> bool {
     whole.contains(&name) || numbered.iter().any(|begin| name.starts_with(begin))
 }
 
-/// Looks at the threads of a process. The library's own ones, and those of a Java machine, count only while they run.
+/// Inspects the threads of a process. Service threads of the library and of a Java machine count only while they run.
 pub fn others(pid: u32, known: &Known<'_>) -> Others {
     let mut others = Others::default();
     let threads = threads(pid);
@@ -69,10 +70,10 @@ pub fn others(pid: u32, known: &Known<'_>) -> Others {
     let is_java = name_of(format!("/proc/{pid}/comm")) == "java";
     let is_idle = |name: &str| is_ours(name) || is_java && is_of_java(name);
     let mut away = 0;
-    // Who looks runs, and says nothing about the others.
+    // The inspecting thread runs, which says nothing about the others.
     for &thread in threads.iter().filter(|thread| **thread != limosa_job::thread_id()) {
         let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/task/{thread}/{file}")).ok();
-        // A thread that has ended meanwhile says nothing.
+        // A thread that has ended meanwhile does not count.
         let Some(state) = read("stat").and_then(|text| state_of(&text)) else { continue };
         let waits = known.waiting.contains(&thread);
         if "DTt".contains(state) || state == 'R' && !waits {
@@ -90,15 +91,15 @@ pub fn others(pid: u32, known: &Known<'_>) -> Others {
         } else if has_called {
             away += 1;
         } else {
-            others.strangers.push(thread);
+            others.non_callers.push(thread);
         }
     }
     others.busy = away > known.unlisted;
     others
 }
 
-/// Whether this line of /proc/<pid>/task/<thread>/syscall is that of a thread that waits without a time limit for a
-/// lock of its process, or for one of these threads to end.
+/// Returns whether this line of /proc/<pid>/task/<thread>/syscall shows an untimed wait for a lock of the process, or
+/// for the end of one of these threads.
 fn is_stuck(line: &str, threads: &[u32]) -> bool {
     let mut words = line.split_whitespace();
     let number = words.next().and_then(|word| word.parse::<i64>().ok());
@@ -110,20 +111,19 @@ fn is_stuck(line: &str, threads: &[u32]) -> bool {
         operation & libc::FUTEX_CMD_MASK,
         libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET | libc::FUTEX_LOCK_PI | libc::FUTEX_WAIT_REQUEUE_PI
     );
-    // The kernel tells of a thread's end at the word that holds its number, as if other processes could wait there.
+    // The kernel announces a thread's end with a shared wake-up on the word that holds its id.
     let is_private = operation & libc::FUTEX_PRIVATE_FLAG != 0;
     waits && limit == 0 && (is_private || threads.iter().any(|thread| u64::from(*thread) == value))
 }
 
-/// Whether this line of /proc/<pid>/task/<thread>/syscall is that of a thread that waits without a time limit for a
-/// signal to the process.
+/// Returns whether this line of /proc/<pid>/task/<thread>/syscall shows an untimed wait for a signal to the process.
 fn waits_for_signal(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let number = words.next().and_then(|word| word.parse::<i64>().ok());
     number == Some(libc::SYS_rt_sigtimedwait) && words.nth(2) == Some("0x0")
 }
 
-/// The numbers of a process's threads.
+/// Returns the ids of a process's threads.
 pub fn threads(pid: u32) -> Vec<u32> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
@@ -149,7 +149,7 @@ mod tests {
     fn a_thread_that_polls_for_what_it_waits_for_is_not_busy_unless_it_is_stopped() {
         let mut poller = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
         let pid = poller.id();
-        // A process that has just begun may wait for its program's pages.
+        // A process that has just begun may wait for pages of its program.
         while state(pid) != 'R' || others(pid, &known(&[pid])).busy {}
         assert!(others(pid, &known(&[])).busy);
         signal(pid, "STOP");
@@ -175,7 +175,7 @@ mod tests {
         while !fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "sleep\n") || state(pid) != 'S'
         {
         }
-        assert_eq!(others(pid, &known(&[])), Others { strangers: vec![pid], ..Others::default() });
+        assert_eq!(others(pid, &known(&[])), Others { non_callers: vec![pid], ..Others::default() });
         assert!(others(pid, &Known { callers: &[pid], ..known(&[]) }).busy);
         assert!(others(pid, &Known { more_callers: true, ..known(&[]) }).busy);
         assert!(!others(pid, &Known { more_callers: true, unlisted: 1, ..known(&[]) }).busy);

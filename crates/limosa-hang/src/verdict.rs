@@ -1,20 +1,20 @@
-//! Why a job hangs: the wait-for graph, its cycles, the ranks that are missing from a call, messages that nobody awaits.
+//! Causes of a hang: the wait-for graph, its cycles, ranks missing from a call, messages without a matching receive.
 //! Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use limosa_job::{Kind, LyingView, Peer, RankView, Record, State, WaitView};
 
-use super::explain::describe;
 use super::hints::Hint;
+use super::waits::{describe, on};
 use crate::words;
 
-/// Why a job hangs.
+/// Causes of a hang.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// One sentence for each cycle, missing rank or mismatch.
     pub findings: Vec<String>,
-    /// What to do about it.
+    /// Remedies.
     pub hints: BTreeSet<Hint>,
 }
 
@@ -27,7 +27,7 @@ impl Verdict {
     }
 }
 
-/// Looks for cycles, for ranks that have left, for calls that do not fit together, and for messages that nobody awaits.
+/// Finds cycles, ranks that have left, mismatched calls, and messages without a matching receive.
 pub fn verdict(views: &[RankView]) -> Verdict {
     let mut verdict = Verdict::default();
     who_has_left(views, &mut verdict);
@@ -39,23 +39,14 @@ pub fn verdict(views: &[RankView]) -> Verdict {
     verdict
 }
 
-/// The call that an awaited operation was started by.
+/// Returns the call that started an awaited operation.
 fn operation<'a>(record: &'a Record, wait: &'a WaitView) -> &'a str {
     if wait.started.is_empty() { &record.call } else { &wait.started }
 }
 
-/// ` on <communicator>`, unless the name of the call says it.
-pub fn on(call: &str, comm: &str) -> String {
-    if call.strip_prefix(comm).is_some_and(|rest| rest.starts_with('.')) {
-        String::new()
-    } else {
-        format!(" on {comm}")
-    }
-}
-
-/// The ranks that this wait is certainly for.
+/// Returns the ranks that this wait is certainly for.
 pub(crate) fn targets(wait: &WaitView, own: u32, ranks: u32) -> Vec<u32> {
-    // All ranks of the job are members of a communicator that has as many.
+    // A communicator with as many members as the job has ranks contains all of them.
     let all = || if wait.members == ranks { Some((0, 1)) } else { None };
     match (wait.peer, wait.series.or_else(all)) {
         (Peer::Rank { world, .. }, _) => vec![world],
@@ -67,7 +58,7 @@ pub(crate) fn targets(wait: &WaitView, own: u32, ranks: u32) -> Vec<u32> {
     }
 }
 
-/// All waits of ranks that have not left: who, in which record, for what.
+/// Returns all waits of ranks that have not left: rank, record and wait.
 fn waits(views: &[RankView]) -> impl Iterator<Item = (u32, &Record, &WaitView)> {
     let staying = views.iter().filter(|view| view.state == State::Running);
     staying.flat_map(|v| v.records.iter().flat_map(move |r| r.waits.iter().map(move |w| (v.rank, r, w))))
@@ -95,7 +86,7 @@ fn who_has_left(views: &[RankView], verdict: &mut Verdict) {
     }
 }
 
-/// How a rank that is gone has left.
+/// Describes how a rank has left.
 pub fn how_it_left(view: &RankView) -> &'static str {
     match view {
         RankView { finalized: true, .. } => "has left by MPI_Finalize",
@@ -108,17 +99,17 @@ fn its(ranks: &[u32]) -> &'static str {
     if ranks.len() == 1 { "its" } else { "their" }
 }
 
-/// Whether a member can have done its part of this collective while others have not begun: a rank that only gives, or
-/// one that gets what it needs from a few.
+/// Returns whether a member may have completed this collective before others have begun: a rank that only contributes,
+/// or one that needs only a few contributions.
 fn may_be_over_for_some(call: &str) -> bool {
-    // In those of our Python package all members meet.
+    // In collectives of our Python package all members meet.
     let Some(verb) = call.strip_prefix("MPI_").map(str::to_ascii_lowercase) else { return false };
     let verb = verb.trim_end_matches("_c").trim_end_matches("_init");
     let one_sided = ["bcast", "scatter", "scatterv", "gather", "gatherv", "reduce", "scan", "exscan"];
     one_sided.contains(&verb) || verb.strip_prefix('i').is_some_and(|verb| one_sided.contains(&verb))
 }
 
-/// Ranks that are waited for in a collective call but wait somewhere else.
+/// Finds ranks that a collective call waits for, but that wait elsewhere.
 fn who_is_missing(views: &[RankView], verdict: &mut Verdict) {
     let mut calls: BTreeMap<(&str, u64), &WaitView> = BTreeMap::new();
     for (_, record, wait) in waits(views).filter(|(_, _, wait)| wait.kind == Kind::Collective) {
@@ -130,7 +121,7 @@ fn who_is_missing(views: &[RankView], verdict: &mut Verdict) {
         for (own, _, wait) in waits(views).filter(|(_, r, w)| operation(r, w) == call && w.context == context) {
             absent.extend(targets(wait, own, views.len() as u32).into_iter().filter(|rank| !inside.contains(rank)));
         }
-        // Ranks that are missing for the same reason share a sentence. Ranks that have left already have one.
+        // Ranks that are missing for the same reason share a sentence. Ranks that have left have one already.
         let mut reasons: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         let absent_views = absent.iter().filter_map(|rank| find(views, *rank));
         for view in absent_views.filter(|view| view.state == State::Running) {
@@ -150,7 +141,7 @@ fn who_is_missing(views: &[RankView], verdict: &mut Verdict) {
             };
             verdict.find(format!("{} {are} not {have}{call}{on}{or}; {it} {wait} in {place}", words::ranks(ranks)));
         }
-        // The board does not list the members of a smaller communicator if they lie irregularly.
+        // The board does not list the members of a smaller communicator if their ranks are irregular.
         let is_listed = wait.series.is_some() || wait.members == views.len() as u32;
         let few = !is_listed && wait.peer == Peer::Members && (inside.len() as u32) < wait.members;
         if few {
@@ -165,8 +156,8 @@ fn who_is_missing(views: &[RankView], verdict: &mut Verdict) {
     }
 }
 
-/// True if a thread of the rank waits in this collective call, or for one that was started by this call before, or
-/// may do so. Of some calls the root waits for something else, such as another group that connects.
+/// Returns whether a thread of the rank waits in this collective call, or for an operation that this call started, or
+/// may do so. In some calls the root waits for something else, such as another group that connects.
 fn is_in(view: &RankView, call: &str, context: u64) -> bool {
     let same = |record: &Record, wait: &WaitView| {
         let is_part = matches!(wait.kind, Kind::Collective | Kind::Connection);
@@ -175,7 +166,7 @@ fn is_in(view: &RankView, call: &str, context: u64) -> bool {
     view.state == State::Running && view.records.iter().any(|r| r.more > 0 || r.waits.iter().any(|w| same(r, w)))
 }
 
-/// Messages that have arrived where another one is awaited.
+/// Finds messages that have arrived where a different one is awaited.
 fn unreceived(views: &[RankView], verdict: &mut Verdict) {
     for view in views.iter().filter(|view| view.state == State::Running) {
         for record in &view.records {
@@ -191,7 +182,7 @@ fn unreceived(views: &[RankView], verdict: &mut Verdict) {
     }
 }
 
-/// In what a message differs from the ones that are awaited.
+/// Finds the difference between a message and the awaited ones.
 fn compare(rank: u32, lying: &LyingView, receives: &[&WaitView], hints: &mut BTreeSet<Hint>) -> String {
     let LyingView { source, tag, .. } = *lying;
     let from = match lying.source_world {
@@ -206,7 +197,7 @@ fn compare(rank: u32, lying: &LyingView, receives: &[&WaitView], hints: &mut BTr
     let here = |wait: &WaitView| wait.context == lying.context;
     if let Some(wait) = receives.iter().find(|wait| here(wait) && from_peer(wait)) {
         hints.insert(Hint::Tag);
-        let wanted = wait.tag.map_or("another one".into(), |tag| format!("tag {tag}"));
+        let wanted = wait.tag.map_or("another tag".into(), |tag| format!("tag {tag}"));
         return format!("tag {tag} from {from} lies unreceived at rank {rank} while {wanted} is awaited");
     }
     if let Some(wait) = receives.iter().find(|wait| !here(wait) && from_peer(wait) && with_tag(wait)) {
@@ -225,7 +216,7 @@ fn compare(rank: u32, lying: &LyingView, receives: &[&WaitView], hints: &mut BTr
     format!("tag {tag} from {from} lies unreceived at rank {rank} on {}", lying.comm)
 }
 
-/// Circles of ranks that wait for each other.
+/// Finds cycles of ranks that wait for each other.
 fn cycles(views: &[RankView], verdict: &mut Verdict) {
     let mut edges: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for (own, record, wait) in waits(views) {
@@ -263,8 +254,8 @@ fn cycles(views: &[RankView], verdict: &mut Verdict) {
     }
 }
 
-/// True if the other rank does what this wait needs from it: it is in the same collective call, or sends or receives
-/// the message. `is_for_us`: whether the rank that waits is, or may be, the one that the other waits for.
+/// Returns whether the other rank does what this wait needs from it: it is in the same collective call, or sends or
+/// receives the message. `is_for_us`: whether the other rank waits, or may wait, for the waiting rank.
 pub(crate) fn does_its_part(
     record: &Record,
     wait: &WaitView,
@@ -284,7 +275,7 @@ pub(crate) fn does_its_part(
     }
 }
 
-/// The shortest way from `start` back to itself, found by breadth.
+/// Returns the shortest path from `start` back to itself, by breadth-first search.
 pub(crate) fn shortest_circle<N: Copy + Ord>(edges: &BTreeMap<N, BTreeSet<N>>, start: N) -> Option<Vec<N>> {
     let mut from: BTreeMap<N, N> = BTreeMap::new();
     let mut front = vec![start];
@@ -317,7 +308,7 @@ fn sorted(ranks: &[u32]) -> Vec<u32> {
     ranks
 }
 
-/// A sender and a receiver that name each other but use different tags or communicators.
+/// Finds a sender and a receiver that name each other but use different tags or communicators.
 fn tags(views: &[RankView], verdict: &mut Verdict) {
     for (sender, _, send) in waits(views).filter(|(_, _, wait)| wait.kind == Kind::Send) {
         let Peer::Rank { world: receiver, .. } = send.peer else { continue };
@@ -349,7 +340,7 @@ fn wildcards(views: &[RankView], verdict: &mut Verdict) {
         let open: Vec<u32> = open.into_iter().collect();
         let verb = if open.len() == 1 { "waits" } else { "wait" };
         verdict.find(format!(
-            "{} {verb} for a message from any rank, but nobody is left who could send one",
+            "{} {verb} for a message from any rank, but no rank is left that could send one",
             words::ranks(&open)
         ));
     }
@@ -514,7 +505,7 @@ mod tests {
         let any = WaitView { peer: Peer::Any, ..wait(Kind::Receive, 0, None) };
         assert_eq!(
             findings(&[blocked(0, "MPI_Recv", vec![any])]),
-            ["rank 0 waits for a message from any rank, but nobody is left who could send one"]
+            ["rank 0 waits for a message from any rank, but no rank is left that could send one"]
         );
     }
 
@@ -604,7 +595,7 @@ mod tests {
             ),
         ) {
             for start in 0..6 {
-                // Oracle: who can be reached from `start` in any number of steps.
+                // Oracle: the nodes reachable from `start` in any number of steps.
                 let mut reached: BTreeSet<u32> = edges.get(&start).cloned().unwrap_or_default();
                 for _ in 0..6 {
                     let more: Vec<u32> =

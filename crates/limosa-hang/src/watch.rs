@@ -2,27 +2,26 @@
 //!
 //! [`Watch::look`] is called every [`PERIOD`] with a copy of the status board. A job hangs when
 //! - every rank has left (finalized or exited) or waits, and at least one waits;
-//! - this has been so, with the same epochs, for at least [`QUIET`] between looks;
+//! - this has been so, with the same epochs, for at least [`QUIET`] between polls;
 //! - the last rank began to wait at least the configured time ago;
 //! - this hang has not been reported yet.
 //!
-//! A rank waits when its threads that use the library wait in it and no other thread of the process could go on
-//! ([`Others`]). Four things leave a doubt:
-//! - a thread of the process sleeps and has never called the library: it may do so yet (if a thread that has called it
-//!   may be waiting for such a thread, there is no hang at all);
-//! - a thread polls (`MPI_Test`, `MPI_Iprobe`) in vain: it may stop polling and do something else;
+//! A rank waits when its threads that use the library wait in it and no other thread of the process can run
+//! ([`Others`]). Four situations leave a doubt:
+//! - a thread of the process sleeps and has never called the library: it may do so later (if a thread that has called
+//!   it may be waiting for such a thread, there is no hang at all);
+//! - a thread polls (`MPI_Test`, `MPI_Iprobe`) without success: it may stop polling and do something else;
 //! - no thread of a rank is in the library and all wait for locks: a signal may end that;
 //! - a rank waits for another group to connect or accept: it may be started later.
 //!
 //! A rank may also wait for processes of another job. Then that job's ranks must wait, too, and those of the jobs that
-//! they wait for ([`Neighbours`]). If the status board of one cannot be seen, it may be at work: the report comes
-//! [`UNSEEN`] times later, and the job is never ended.
+//! they wait for ([`Neighbours`]). If the status board of one is not readable, that job may be at work: the report
+//! comes [`UNSEEN`] times later, and the job is never ended.
 //!
-//! With a doubt the report comes [`DOUBT`] times later, or [`POLLING`] times if the only doubt is that ranks poll, and
-//! says what the doubt is; the job is not ended before another
-//! time is over, which the report states. The report comes [`DOUBT`] times later also while the process of a rank that
-//! has finalized still runs: it may end with an error, and then that is what the user is told. It does so, too, where
-//! ranks are on several hosts.
+//! With a doubt the report comes [`DOUBT`] times later, or [`POLLING`] times if the only doubt is that ranks poll. It
+//! states the doubt, and the job is ended only after another period, which the report states too. The report also comes
+//! [`DOUBT`] times later while the process of a finalized rank still runs: it may end with an error, which then matters
+//! more to the user. The same holds where ranks are on several hosts.
 //!
 //! A rank that computes, sleeps in its own code, or has not called the library yet does not wait: there is no hang.
 
@@ -31,85 +30,86 @@ use std::time::Duration;
 
 use limosa_job::{RankView, State};
 
-use crate::explain::waits_for_connection;
 use crate::jobs::Neighbours;
 use crate::threads::Others;
+use crate::waits::waits_for_connection;
 
-/// Time between looks.
+/// Time between polls.
 pub const PERIOD: Duration = Duration::from_millis(400);
-/// Longest time between two looks that count as neighbours. When the launcher could not look for so long, the machine
-/// stood still or had more to do than it could, and so had the ranks: what they would have done is not seen yet.
+/// Longest time between two polls that count as consecutive. A longer gap means that the machine stood still or was
+/// overloaded, and so were the ranks: their pending work is not visible yet.
 const LATE: Duration = Duration::from_millis(1200);
-/// How long nothing must change between looks.
+/// Minimum time without changes.
 const QUIET: Duration = Duration::from_millis(800);
-/// How many times longer nothing must change if there is a doubt, while a process that has finalized still runs, and
-/// where ranks are on several hosts.
+/// Factor of this time if there is a doubt, while a process that has finalized still runs, and where ranks are on
+/// several hosts.
 const DOUBT: u64 = 10;
-/// The same where the only doubt is that ranks poll: they do so all the time, and get nothing.
+/// Factor if the only doubt is that ranks poll: they do so all the time without success.
 const POLLING: u64 = 5;
-/// How many times longer nothing must change if a job that is waited for cannot be seen.
+/// Factor if a job that is waited for is not visible.
 const UNSEEN: u64 = 60;
-/// Whoever polls must do so at least this often to count as polling.
+/// Maximum time between polls of a thread that counts as polling.
 const POLLS_WITHIN: Duration = Duration::from_millis(2500);
 
-/// What a look has found.
+/// Result of a poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// Nothing to say.
+    /// Nothing to report.
     Quiet,
     /// A hang that has not been reported yet.
     Hang(Hang),
-    /// The hang that was reported with a doubt goes on, and the time to wait for its end is over.
+    /// A doubtful hang that was reported and has lasted until the job is to be ended.
     Overdue,
 }
 
-/// A hang, beside what the status board says.
+/// Data of a hang that the status board does not contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hang {
-    /// For each rank its threads that wait for locks or for the end of threads.
+    /// By rank, threads that wait for locks or for the end of threads.
     pub stuck: BTreeMap<u32, Vec<u32>>,
-    /// For each rank its threads that sleep and have never called the library.
-    pub strangers: BTreeMap<u32, Vec<u32>>,
-    /// There is a doubt whether it is one.
+    /// By rank, threads that sleep and have never called the library.
+    pub non_callers: BTreeMap<u32, Vec<u32>>,
+    /// Whether there is a doubt that it is a hang.
     pub doubtful: bool,
-    /// There is another doubt than that ranks poll.
+    /// Whether there is a doubt other than polling ranks.
     pub may_go_on: bool,
-    /// How long nothing has changed.
+    /// Time without changes.
     pub quiet: Duration,
-    /// The other jobs that are part of it.
+    /// Other jobs that are part of the hang.
     pub neighbours: Neighbours,
-    /// Those of them that leave a doubt.
+    /// Other jobs that leave a doubt.
     pub others_may_go_on: BTreeSet<u64>,
 }
 
 impl Hang {
-    /// Whether the job may be ended because of it although there is a doubt.
+    /// Returns whether the job may be ended because of the hang in spite of a doubt.
     pub fn may_be_overdue(&self) -> bool {
         self.doubtful && self.neighbours.unseen.is_empty()
     }
 }
 
-/// Memory of earlier looks.
+/// State of the detection between polls.
 pub struct Watch {
     after_ns: u64,
     grace_ns: u64,
-    /// When the last look was.
+    /// Time of the last poll.
     looked_ns: Option<u64>,
-    /// Since when the epochs have not changed.
+    /// Time since which the epochs have not changed, and the epochs.
     quiet: Option<(u64, Vec<u64>)>,
-    /// For each rank and thread that polls: how often it has, and when that changed last.
+    /// By polling rank and thread: number of its polls, and the time of the last change.
     polls: BTreeMap<(u32, u32), (u32, u64)>,
-    /// The epochs of the hang that was reported last, and whether with a doubt.
+    /// Epochs of the last reported hang, and whether there was a doubt.
     reported: (Vec<u64>, bool),
-    /// When a reported hang with a doubt has lasted long enough to end the job.
+    /// Time at which a reported hang with a doubt ends the job.
     due_ns: Option<u64>,
-    /// The ranks are on several hosts: messages may be under way between them, and what their threads do is not seen.
+    /// Whether the ranks are on several hosts: messages may be in flight between them, and the state of their threads
+    /// is unknown.
     pub is_between_hosts: bool,
 }
 
 impl Watch {
-    /// `after`: how long after the last rank began to wait this is a hang. `grace`: how long after the report a hang
-    /// with a doubt is overdue.
+    /// Creates the detection. `after`: time after the last rank began to wait until it is a hang. `grace`: time after
+    /// the report until a hang with a doubt ends the job.
     pub fn new(after: Duration, grace: Duration) -> Watch {
         Watch {
             after_ns: after.as_nanos() as u64,
@@ -123,14 +123,14 @@ impl Watch {
         }
     }
 
-    /// What was seen before says nothing about now.
+    /// Restarts the detection: earlier polls no longer count.
     pub fn begin_anew(&mut self) {
         self.quiet = None;
         self.due_ns = None;
     }
 
-    /// Looks at the board, and at those of the jobs that are waited for. `others` tells about the threads of a rank's
-    /// process of which the board does not say that they wait.
+    /// Polls the status board, and those of the jobs that are waited for. `others` returns the state of the threads of
+    /// a rank's process that do not wait according to the board.
     pub fn look(
         &mut self,
         now_ns: u64,
@@ -159,7 +159,7 @@ impl Watch {
         };
         let quiet_ns = now_ns.saturating_sub(since);
         let waits_ns = now_ns.saturating_sub(last_began(all_views(views, &neighbours)));
-        // A process that is still on its way out may end with an error, which says more than the hang.
+        // A process that is still exiting may end with an error, which tells more than the hang.
         let is_leaving = all_views(views, &neighbours).any(|view| view.state == State::Finalized);
         let lasts = match hang.doubtful || is_leaving || self.is_between_hosts {
             _ if !neighbours.unseen.is_empty() => quiet_ns >= self.after_ns.saturating_mul(UNSEEN),
@@ -189,7 +189,7 @@ impl Watch {
         }
     }
 
-    /// True if nothing has happened since the hang that was noticed last.
+    /// Returns whether nothing has happened since the last detected hang.
     pub fn still_hangs(&self, views: &[RankView], neighbours: &Neighbours) -> bool {
         let is_there = |view: &RankView| has_left(view) || view.state == State::Running;
         all_views(views, neighbours).all(is_there) && epochs(views, neighbours) == self.reported.0
@@ -207,7 +207,7 @@ impl Watch {
         self.polls = polls;
     }
 
-    /// The hang, if every rank has left or waits, and one waits; in other jobs likewise.
+    /// Returns the hang, if every rank has left or waits, and one waits; in other jobs likewise.
     fn all_wait(
         &self,
         now_ns: u64,
@@ -219,7 +219,7 @@ impl Watch {
         let mut hang = Hang { doubtful: is_unseen, may_go_on: is_unseen, ..Hang::default() };
         self.all_of_one_wait(now_ns, views, &mut others, &mut hang)?;
         for other in &neighbours.seen {
-            // Numbers of ranks are those of that job: only the doubt counts.
+            // Rank numbers are those of that job: only the doubt counts.
             let mut theirs = Hang::default();
             self.all_of_one_wait(now_ns, &other.views, &mut others, &mut theirs)?;
             if theirs.doubtful {
@@ -230,7 +230,7 @@ impl Watch {
         Some(hang)
     }
 
-    /// Adds to the hang what is known of one job; `None` if a rank of it does not wait.
+    /// Adds the data of one job to the hang. Returns `None` if a rank of the job does not wait.
     fn all_of_one_wait(
         &self,
         now_ns: u64,
@@ -243,7 +243,7 @@ impl Watch {
             return None;
         }
         hang.may_go_on |= staying.iter().any(|view| waits_for_connection(view));
-        // To ask about ranks that are not in the library first saves asking about the others.
+        // Ranks outside the library are checked first: a busy one makes the other checks unnecessary.
         let (inside, outside): (Vec<&RankView>, Vec<_>) = staying.iter().partition(|view| !view.records.is_empty());
         for view in outside.into_iter().chain(inside) {
             let polls = |thread: u32| self.polls.get(&(view.rank, thread));
@@ -251,27 +251,27 @@ impl Watch {
             if view.records.iter().any(|record| polls(record.thread).is_some_and(|(_, at)| is_idle(at))) {
                 return None;
             }
-            let Others { busy, stuck, strangers } = others(view);
+            let Others { busy, stuck, non_callers } = others(view);
             if busy || (view.records.is_empty() && (view.asleep > 0 || stuck.is_empty())) {
                 return None;
             }
             let caller_is_stuck = stuck.iter().any(|thread| view.callers.contains(thread));
-            if !strangers.is_empty() && (view.records.is_empty() || caller_is_stuck) {
-                // A thread that works without the library is waited for by one that uses it: a pool, for example.
+            if !non_callers.is_empty() && (view.records.is_empty() || caller_is_stuck) {
+                // A thread that works without the library is awaited by a thread that uses it: a pool, for example.
                 return None;
             }
             let polls = view.records.iter().any(|record| record.polls > 0);
-            hang.may_go_on |= view.records.is_empty() || !strangers.is_empty();
+            hang.may_go_on |= view.records.is_empty() || !non_callers.is_empty();
             hang.doubtful |= polls || hang.may_go_on;
             hang.stuck.extend((!stuck.is_empty()).then_some((view.rank, stuck)));
-            hang.strangers.extend((!strangers.is_empty()).then_some((view.rank, strangers)));
+            hang.non_callers.extend((!non_callers.is_empty()).then_some((view.rank, non_callers)));
         }
         hang.doubtful |= hang.may_go_on;
         Some(())
     }
 }
 
-/// The ranks of all jobs that are looked at.
+/// Returns the ranks of all visible jobs.
 fn all_views<'a>(views: &'a [RankView], neighbours: &'a Neighbours) -> impl Iterator<Item = &'a RankView> {
     views.iter().chain(neighbours.seen.iter().flat_map(|other| &other.views))
 }
@@ -280,13 +280,13 @@ fn has_left(view: &RankView) -> bool {
     matches!(view.state, State::Finalized | State::Exited)
 }
 
-/// The epochs of all ranks. A job with other neighbours is another situation.
+/// Returns the epochs of all ranks. A job with different neighbours is a different situation.
 fn epochs(views: &[RankView], neighbours: &Neighbours) -> Vec<u64> {
     let jobs = neighbours.seen.iter().map(|other| other.id).chain(neighbours.unseen.iter().copied());
     all_views(views, neighbours).map(|view| view.epoch).chain(jobs).collect()
 }
 
-/// When the last thread began to wait.
+/// Returns the time at which the last thread began to wait.
 fn last_began<'a>(views: impl Iterator<Item = &'a RankView>) -> u64 {
     let waiting = views.filter(|view| view.state == State::Running);
     waiting.flat_map(|view| view.records.iter().map(|record| record.since_ns)).max().unwrap_or(0)
@@ -308,7 +308,7 @@ mod tests {
         ]
     }
 
-    /// The looks that found something until then, with their times in milliseconds.
+    /// Returns the polls up to then with a result, with their times in milliseconds.
     fn looks(
         until_ms: u64,
         mut views: impl FnMut(u64) -> Vec<RankView>,
@@ -321,14 +321,14 @@ mod tests {
         looks.filter(|(_, look)| *look != Look::Quiet).collect()
     }
 
-    /// The times, in milliseconds, of the looks that found a hang without a doubt.
+    /// Returns the times, in milliseconds, of the polls that found a hang without a doubt.
     fn alarms(until_ms: u64, views: impl FnMut(u64) -> Vec<RankView>, busy: impl Fn(u64) -> bool) -> Vec<u64> {
         let found = looks(until_ms, views, |ms, _| Others { busy: busy(ms), ..Others::default() });
         found.iter().for_each(|(_, look)| assert!(matches!(look, Look::Hang(hang) if !hang.doubtful), "{look:?}"));
         found.into_iter().map(|(ms, _)| ms).collect()
     }
 
-    /// The times of report and end of a hang with a doubt.
+    /// Returns the times of report and end of a hang with a doubt.
     fn doubtful(found: &[(u64, Look)]) -> [u64; 2] {
         match found {
             [(report, Look::Hang(hang)), (end, Look::Overdue)] if hang.doubtful => [*report, *end],
@@ -363,7 +363,7 @@ mod tests {
             // While the process still runs, it may end with an error.
             let after = if state == State::Finalized { 10_000 } else { 1200 };
             assert_eq!(alarms(15_000, |_| views.clone(), |_| false), [after], "{state:?}");
-            assert_eq!(alarms(5000, |_| vec![rank(0, state), rank(1, state)], |_| false), NONE, "nobody waits");
+            assert_eq!(alarms(5000, |_| vec![rank(0, state), rank(1, state)], |_| false), NONE, "no rank waits");
         }
     }
 
@@ -414,7 +414,7 @@ mod tests {
         assert!(matches!(&found[0], (ms, Look::Hang(hang)) if hang.doubtful && *ms > 9000), "{found:?}");
     }
 
-    /// The looks that found something at a rank that waits for job 8, with which there is what `other` says at a time.
+    /// Returns the polls with a result at a rank that waits for job 8, whose ranks `other` returns for a time.
     fn looks_outside(until_ms: u64, other: impl Fn(u64) -> Option<Vec<RankView>>) -> Vec<(u64, Look)> {
         let mut watch = Watch::new(Duration::from_secs(1), Duration::from_secs(30));
         let views = [blocked(0, "MPI_Recv", vec![outside(Kind::Receive, 8, Some(0))])];
@@ -468,14 +468,14 @@ mod tests {
 
     #[test]
     fn a_thread_that_never_called_the_library_leaves_a_doubt() {
-        let stranger = |_: u64, _: &RankView| Others { strangers: vec![77], ..Others::default() };
+        let stranger = |_: u64, _: &RankView| Others { non_callers: vec![77], ..Others::default() };
         assert_eq!(doubtful(&looks(60_000, |_| pair(), stranger)), [10_000, 40_000]);
-        // It ends; then nothing is left to hope for.
+        // The thread ends; then the hang is certain.
         let ends = |ms: u64, view: &RankView| if ms < 20_000 { stranger(ms, view) } else { Others::default() };
         let found = looks(60_000, |_| pair(), ends);
         assert_eq!(found.iter().map(|(ms, _)| *ms).collect::<Vec<_>>(), [10_000, 20_000], "{found:?}");
         assert!(matches!(&found[1].1, Look::Hang(hang) if !hang.doubtful));
-        // It acts.
+        // The thread becomes active.
         let acts = |ms: u64| {
             let mut views = pair();
             views[0].epoch += ms / 20_000;
@@ -489,12 +489,12 @@ mod tests {
     fn whoever_polls_leaves_a_doubt_as_long_as_it_polls() {
         let views = |polls| vec![polling(0, polls), pair().remove(1)];
         assert_eq!(doubtful(&looks(60_000, |ms| views(1 + ms as u32), |_, _| Others::default())), [5200, 35_200]);
-        // Now and then is enough.
+        // A few polls suffice.
         let slow = |ms: u64| views(1 + (ms / 2000) as u32);
         assert_eq!(doubtful(&looks(60_000, slow, |_, _| Others::default())), [5200, 35_200]);
-        // It does something else.
+        // The thread does something else.
         assert_eq!(looks(60_000, |_| views(1), |_, _| Others::default()), []);
-        // Others may send something.
+        // Other threads may send something.
         let busy = |_: u64, view: &RankView| Others { busy: view.rank == 1, ..Others::default() };
         assert_eq!(looks(60_000, |ms| views(1 + ms as u32), busy), []);
     }
@@ -512,7 +512,7 @@ mod tests {
 
     #[test]
     fn whoever_waits_for_a_thread_that_never_called_the_library_may_go_on() {
-        let pool = |_: u64, view: &RankView| Others { stuck: vec![view.pid], strangers: vec![77], busy: false };
+        let pool = |_: u64, view: &RankView| Others { stuck: vec![view.pid], non_callers: vec![77], busy: false };
         let mut views = pair();
         views[0].callers = vec![1000];
         assert_eq!(looks(60_000, |_| views.clone(), pool), [], "beside a thread that waits in the library");

@@ -1,6 +1,6 @@
-//! Lists of ranks and times, as people write them.
+//! Text forms of rank lists, times and job ids.
 
-/// Ranks as people write them: `0-2, 5`.
+/// Formats ranks: `0-2, 5`.
 pub fn ranks(ranks: &[u32]) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut rest = ranks;
@@ -17,7 +17,7 @@ pub fn ranks(ranks: &[u32]) -> String {
     format!("{word} {}", parts.join(", "))
 }
 
-/// A duration as people write it: `0.4 s`, `75 s`, `12 min`, `3.0 h`.
+/// Formats a duration: `0.4 s`, `75 s`, `12 min`, `3.0 h`.
 pub fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 10.0 => format!("{s:.1} s"),
@@ -25,6 +25,11 @@ pub fn duration(seconds: f64) -> String {
         s if s < 7200.0 => format!("{:.0} min", s / 60.0),
         s => format!("{:.1} h", s / 3600.0),
     }
+}
+
+/// Returns a job's short id, by which `limosa ps` finds the job.
+pub(crate) fn short(id: u64) -> String {
+    format!("{:08x}", id >> 32)
 }
 
 #[cfg(test)]

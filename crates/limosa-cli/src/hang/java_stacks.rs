@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use limosa_hang::places::Place;
+use limosa_hang::places::SourcePosition;
 
 use crate::procfs;
 
@@ -14,7 +14,7 @@ use crate::procfs;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Where the threads of a Java process are, by their numbers; none if it is no Java process, or has no JDK.
-pub fn places(pid: u32) -> BTreeMap<u32, Place> {
+pub fn places(pid: u32) -> BTreeMap<u32, SourcePosition> {
     let Some(tool) = tool(pid) else { return BTreeMap::new() };
     parse(&dump(&tool, pid).unwrap_or_default())
 }
@@ -48,14 +48,14 @@ fn dump(tool: &PathBuf, pid: u32) -> Option<String> {
 }
 
 /// The innermost line of the program's own code of each thread of a dump.
-fn parse(text: &str) -> BTreeMap<u32, Place> {
+fn parse(text: &str) -> BTreeMap<u32, SourcePosition> {
     let mut places = BTreeMap::new();
     let mut thread = None;
     for line in text.lines() {
         if line.starts_with('"') {
             thread = number(line);
         } else if let (Some(number), Some(line)) = (thread, line.trim_start().strip_prefix("at ").and_then(own_line)) {
-            places.insert(number, Place { line, verb: None, receives: None, text: None });
+            places.insert(number, SourcePosition { line, verb: None, receives: None, text: None });
             thread = None;
         }
     }

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::{procfs, sys};
-pub use limosa_hang::places::{Place, Places, Program};
+pub use limosa_hang::places::{Places, Program, SourcePosition};
 
 /// Most processes that are read at the same time; more would slow each other down.
 const MOST: usize = 16;
@@ -105,7 +105,7 @@ pub fn is_python(pid: u32) -> bool {
 }
 
 /// Where an Octave process waits; only its first thread calls MPI.
-fn octave_place(pid: u32) -> Option<Place> {
+fn octave_place(pid: u32) -> Option<SourcePosition> {
     let open_files = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
     let is_ours =
         |file: &PathBuf| std::fs::read_link(file).is_ok_and(|to| to.to_string_lossy().starts_with(OCTAVE_FILE));
@@ -114,11 +114,11 @@ fn octave_place(pid: u32) -> Option<Place> {
     parse_octave(&String::from_utf8_lossy(&text))
 }
 
-fn parse_octave(text: &str) -> Option<Place> {
+fn parse_octave(text: &str) -> Option<SourcePosition> {
     let mut lines = text.trim_end_matches('\0').lines();
     let line = lines.next().filter(|line| !line.is_empty())?.to_owned();
     let verb = lines.next().filter(|verb| !verb.is_empty()).map(str::to_owned);
-    Some(Place { line, verb, receives: None, text: None })
+    Some(SourcePosition { line, verb, receives: None, text: None })
 }
 
 /// py-spy beside this command, beside the rank's Python, or in PATH.
@@ -150,7 +150,7 @@ pub fn dump_text(pid: u32) -> Result<String, String> {
 
 /// The place of each thread of a dump: the innermost line of the user's own code, or else the innermost one that is not
 /// ours, and what it has called of ours.
-pub fn parse(json: &[u8]) -> BTreeMap<u32, Place> {
+pub fn parse(json: &[u8]) -> BTreeMap<u32, SourcePosition> {
     let Ok(Value::Array(threads)) = serde_json::from_slice(json) else { return BTreeMap::new() };
     let place = |thread: &Value| {
         let number = u32::try_from(thread["os_thread_id"].as_u64().or_else(|| thread["thread_id"].as_u64())?).ok()?;
@@ -165,7 +165,7 @@ pub fn parse(json: &[u8]) -> BTreeMap<u32, Place> {
         let line = format!("{file}:{at} in {}", frame["name"].as_str()?);
         let text = if verb.is_none() { source_line(file, at, thread["pid"].as_u64()) } else { None };
         let receives = text.as_deref().and_then(receiving_method);
-        Some((number, Place { line, verb: verb.map(str::to_owned), receives, text }))
+        Some((number, SourcePosition { line, verb: verb.map(str::to_owned), receives, text }))
     };
     threads.iter().filter_map(place).collect()
 }

@@ -15,7 +15,7 @@ use limosa_job::control::{self, Fields, Reader, broken, number};
 use limosa_job::{CARD_BYTES, HostPlan};
 
 use super::login::Come;
-use crate::hang::stacks::{Place, Places, Program, RECEIVING};
+use crate::hang::stacks::{Places, Program, RECEIVING, SourcePosition};
 use crate::run::binding::BindTo;
 use crate::run::plan::App;
 use crate::run::rank::Ended;
@@ -281,7 +281,11 @@ fn read_places(from: &mut Reader, size: u32) -> io::Result<Places> {
         let (rank, thread, line) = (from.small()?, from.small()?, text(from)?);
         let [verb, receives, code] = [from.list(text)?.pop(), from.list(text)?.pop(), from.list(text)?.pop()];
         let receives = receives.and_then(|name| RECEIVING.into_iter().find(|known| *known == name));
-        if rank < size { Ok(((rank, thread), Place { line, verb, receives, text: code })) } else { Err(broken()) }
+        if rank < size {
+            Ok(((rank, thread), SourcePosition { line, verb, receives, text: code }))
+        } else {
+            Err(broken())
+        }
     })?;
     Ok(Places { threads: threads.into_iter().collect(), notes, program })
 }
@@ -547,9 +551,13 @@ mod tests {
     }
 
     fn places() -> Places {
-        let bare = Place { line: "a.py:1 in f".into(), verb: None, receives: None, text: None };
-        let full =
-            Place { verb: Some("send".into()), receives: Some(RECEIVING[1]), text: Some("x".into()), ..bare.clone() };
+        let bare = SourcePosition { line: "a.py:1 in f".into(), verb: None, receives: None, text: None };
+        let full = SourcePosition {
+            verb: Some("send".into()),
+            receives: Some(RECEIVING[1]),
+            text: Some("x".into()),
+            ..bare.clone()
+        };
         Places {
             threads: [((0, 7), bare), ((2, 8), full)].into(),
             notes: vec!["no tool".into()],
