@@ -1,11 +1,11 @@
-//! Which lines of a Python program a thread is at, without its interpreter's lock: mpi4py gives the lock back before it
-//! calls MPI, and to take it again would cost more than the call.
+//! The current lines of a thread in a Python program, without the interpreter's lock: mpi4py releases the lock before
+//! it calls MPI, and acquiring it again would cost more than the call.
 //!
-//! A frame of the interpreter says which instruction it is at, and which frame is behind it. Both change only by the
-//! thread that they belong to, which is here. Where these two words lie differs between versions, so it is found out
-//! once ([`Layout::find`]): Python itself says where its frame objects, code objects and threads are, and the words that
-//! lead from one to the other are looked for. What cannot be found (Python before 3.11, PyPy) is not used; then all
-//! calls come from one place.
+//! A frame of the interpreter contains its current instruction and the address of its caller's frame. Both change only
+//! on the thread that they belong to, which is the calling one. The offsets of these two words differ between versions,
+//! so they are determined once ([`Layout::find`]): Python itself gives the addresses of its frame objects, code objects
+//! and threads, and the words that link them are searched. Without them (Python before 3.11, PyPy), all calls seem to
+//! come from one call site.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::os::unix::fs::FileExt;
@@ -15,14 +15,14 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 
 type Object = *mut c_void;
 
-/// Frames that are looked at: the user's line is the innermost one, or a few libraries away from it.
+/// Number of inspected frames: the user's line is the innermost one, or a few library frames away from it.
 const FRAMES: usize = 8;
-/// Words of a structure of the interpreter that are looked at.
+/// Number of inspected words of an interpreter's structure.
 const WORDS: usize = 48;
-/// Where a frame object has the address of its frame.
+/// Offset of the frame's address in a frame object, in bytes.
 const FRAME_OF_OBJECT: usize = 24;
 
-/// The functions of the interpreter.
+/// Functions of the interpreter.
 struct Python {
     is_initialized: unsafe extern "C" fn() -> c_int,
     thread: unsafe extern "C" fn() -> Object,
@@ -36,11 +36,11 @@ struct Python {
     decref: unsafe extern "C" fn(Object),
 }
 
-/// `Py_file_input` and `Py_eval_input`: what a text is.
+/// `Py_file_input` and `Py_eval_input`: kinds of a text.
 const STATEMENTS: c_int = 257;
 const EXPRESSION: c_int = 258;
 
-/// What is asked of the interpreter. Of the frames the two innermost are those of the question.
+/// Queries to the interpreter. The two innermost frames are those of the query.
 const FUNCTIONS: &CStr = c"
 import sys
 
@@ -60,10 +60,10 @@ def places():
 
 /// Offsets in bytes.
 struct Layout {
-    /// Of the innermost frame in a thread, or of the structure that has it.
+    /// Of the innermost frame in a thread, or of the structure that contains it.
     in_thread: usize,
     in_structure: Option<usize>,
-    /// Of the instruction and of the frame behind in a frame.
+    /// Of the instruction and of the caller's frame in a frame.
     instruction: usize,
     behind: usize,
 }
@@ -71,10 +71,10 @@ struct Layout {
 static IS_HERE: AtomicBool = AtomicBool::new(false);
 static PYTHON: OnceLock<Option<(Python, Layout)>> = OnceLock::new();
 
-/// Looks for the interpreter. Called with the first call of MPI, which comes from the program's first thread or, in a
+/// Looks for the interpreter. Called at the first call of MPI, which comes from the program's first thread or, in a
 /// Python program, from any thread that runs Python.
 pub fn find() {
-    // SAFETY: Python documents each function with the type of the field that it is stored in.
+    // SAFETY: Python documents each function with the type of the field in which it is stored.
     PYTHON.get_or_init(|| unsafe {
         let python = Python::find()?;
         let layout = Layout::find(&python)?;
@@ -83,18 +83,18 @@ pub fn find() {
     });
 }
 
-/// The lines of this process's Python program are known.
+/// Returns whether the lines of this process's Python program are known.
 #[inline]
 pub fn is_here() -> bool {
     IS_HERE.load(Relaxed)
 }
 
-/// A number for the lines at which the innermost frames of this thread are; none if it runs no Python.
+/// Returns a number for the lines of this thread's innermost frames; `None` if it runs no Python.
 #[inline(never)]
 pub fn digest_of_lines() -> Option<usize> {
     let (python, layout) = PYTHON.get()?.as_ref()?;
     let mut digest = 0usize;
-    // SAFETY: the structures are this thread's own and exist while it is in this call; null ends the chain.
+    // SAFETY: the structures belong to this thread and exist during this call; null ends the chain.
     unsafe {
         let thread = (python.thread)();
         if thread.is_null() {
@@ -116,23 +116,23 @@ pub fn digest_of_lines() -> Option<usize> {
 }
 
 /// # Safety
-/// There are eight readable bytes.
+/// Eight bytes must be readable.
 #[inline]
 unsafe fn word(address: usize) -> usize {
     // SAFETY: see this function's contract.
     unsafe { *(address as *const usize) }
 }
 
-/// The lines of those frames, innermost first: `file:line in function`, with tabs between; none if this thread runs no
-/// Python. Takes the interpreter's lock.
+/// Returns the lines of those frames, innermost first: `file:line in function`, separated by tabs; `None` if this
+/// thread runs no Python. Acquires the interpreter's lock.
 pub fn lines() -> Option<String> {
     let (python, _) = PYTHON.get()?.as_ref()?;
-    // SAFETY: asks for this thread's state, at any time.
+    // SAFETY: queries this thread's state, which is allowed at any time.
     let is_python = unsafe { !(python.thread)().is_null() };
     if is_python { python.ask(c"lines()") } else { None }
 }
 
-/// An exception that nobody has caught has ended the program.
+/// Returns whether an uncaught exception has ended the program.
 pub fn has_failed() -> bool {
     let Some(Some((python, _))) = PYTHON.get() else { return false };
     python.ask(c"str(hasattr(sys, 'last_type'))").as_deref() == Some("True")
@@ -140,14 +140,14 @@ pub fn has_failed() -> bool {
 
 impl Python {
     /// # Safety
-    /// The fields have the types of the functions that they are named for here.
+    /// The fields must have the types of the functions after which they are named here.
     unsafe fn find() -> Option<Python> {
-        /// The function of this name, of the type that is wanted.
+        /// Looks up the function of this name, with the type of the result.
         unsafe fn find<T: Copy>(name: &CStr) -> Option<T> {
             const { assert!(size_of::<T>() == size_of::<*mut c_void>()) };
-            // SAFETY: looks up a name; a null pointer says that there is none.
+            // SAFETY: looks up a name; a null pointer means that there is none.
             let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-            // SAFETY: the caller says that this is the function's type, which is as long as its address.
+            // SAFETY: the caller guarantees that this is the function's type, which is as long as its address.
             (!found.is_null()).then(|| unsafe { std::mem::transmute_copy::<*mut c_void, T>(&found) })
         }
         // SAFETY: see this function's contract.
@@ -167,13 +167,13 @@ impl Python {
         }
     }
 
-    /// What an expression of `FUNCTIONS` gives, a string; none if the interpreter cannot be asked now.
+    /// Evaluates an expression of `FUNCTIONS`, which returns a string; `None` if the interpreter cannot be called now.
     fn ask(&self, expression: &CStr) -> Option<String> {
         static NAMES: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
         // SAFETY: the functions have the types that Python documents. All but the first are called between `ensure` and
-        // `release`, thus with the interpreter's lock. An exception that is set belongs to the caller, and then nothing
-        // is asked; one of ours is cleared. The results are references of this function's own, which are given back; the
-        // dictionary is kept.
+        // `release`, thus with the interpreter's lock. A pending exception belongs to the caller, and prevents the
+        // query; an exception of the query is cleared. The results are references owned by this function, which are
+        // released; the dictionary is kept.
         unsafe {
             if (self.is_initialized)() == 0 {
                 return None;
@@ -202,10 +202,10 @@ impl Python {
         }
     }
 
-    /// Gives a reference back, if it is one.
+    /// Releases a reference, if it is not null.
     ///
     /// # Safety
-    /// With the interpreter's lock; it is not used any more.
+    /// The caller holds the interpreter's lock and no longer uses the reference.
     unsafe fn give_back(&self, reference: Object) {
         if !reference.is_null() {
             // SAFETY: see this function's contract.
@@ -215,7 +215,7 @@ impl Python {
 }
 
 impl Layout {
-    /// Looks for the words. Memory is read through the system, so that a wrong guess is harmless.
+    /// Searches for the offsets. Memory is read through the kernel, so a wrong guess is harmless.
     fn find(python: &Python) -> Option<Layout> {
         let memory = std::fs::File::open("/proc/self/mem").ok()?;
         let read = |address: usize| {
@@ -229,7 +229,7 @@ impl Layout {
         let said = python.ask(c"places()")?;
         let mut said = said.split(' ').map(|text| text.parse::<usize>().unwrap_or(0));
         let [object, code, size, object_behind] = std::array::from_fn(|_| said.next().unwrap_or(0));
-        // SAFETY: asks for this thread's state.
+        // SAFETY: queries this thread's state.
         let thread = unsafe { (python.thread)() } as usize;
         if [object, code, size, object_behind, thread].contains(&0) {
             return None;
@@ -240,7 +240,7 @@ impl Layout {
         if let Some(in_thread) = offset(thread, &|found| found == frame) {
             return Some(Layout { in_thread, in_structure: None, instruction, behind });
         }
-        // Between the thread and the frame there is a structure, of which the frame is the first or second word.
+        // Between the thread and the frame there is a structure, whose first or second word is the frame.
         let at = |found: usize| [0, 8].into_iter().find(|at| read(found + at) == Some(frame));
         let in_thread = offset(thread, &|found| at(found).is_some())?;
         let in_structure = at(read(thread + in_thread)?);

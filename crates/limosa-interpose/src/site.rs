@@ -1,23 +1,24 @@
-//! Where in the program a call came from, as a number: of a Python program a digest of the lines that its innermost
-//! frames are at, of others the address to which the call returns.
+//! Call sites as numbers: for a Python program a digest of the lines of its innermost frames, for others the return
+//! address.
 //!
-//! The address is known only at the very beginning of a function. So each function of MPI has an entry in assembly
-//! language that keeps it in a variable of the thread ([`crate::entry!`]), and goes on in the wrapper. The variable is one of
-//! those that exist from the thread's start, because the library is loaded with the program; with it lie the caller's
-//! other variables of the thread, for which Rust would ask the system's loader with each call.
+//! The return address is known only at the very beginning of a function. Each function of MPI therefore has an entry in
+//! assembly language that stores it in a thread-local variable ([`crate::entry!`]) and continues in the wrapper. The
+//! variable exists from the thread's start (initial-exec TLS), because the library is loaded with the program. Beside
+//! it are further thread-local words for the caller of this module; for ordinary ones Rust would call the dynamic
+//! loader each time.
 
 use std::arch::asm;
 
 use crate::python;
 
-/// A place of the program.
+/// A call site.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Site(
     /// The number.
     pub usize,
 );
 
-/// The function `$name` of MPI, which goes on in `$wrapper`.
+/// Defines the function `$name` of MPI, which continues in `$wrapper`.
 #[cfg(target_arch = "x86_64")]
 #[macro_export]
 macro_rules! entry {
@@ -36,7 +37,7 @@ macro_rules! entry {
     };
 }
 
-/// The function `$name` of MPI, which goes on in `$wrapper`.
+/// Defines the function `$name` of MPI, which continues in `$wrapper`.
 #[cfg(target_arch = "aarch64")]
 #[macro_export]
 macro_rules! entry {
@@ -68,19 +69,19 @@ std::arch::global_asm!(
     ".popsection",
 );
 
-/// What this thread keeps, beside the address to which its innermost call of MPI returns.
+/// Thread-local words: the return address of the innermost call of MPI, and words of the caller of this module.
 #[repr(C)]
 pub struct Kept {
-    /// That address.
+    /// Return address.
     pub returns_to: usize,
-    /// For the caller's use; 0 at first.
+    /// Words of the caller; initially 0.
     pub own: [usize; OWN],
 }
 
-/// Words of a thread for the caller's use.
+/// Number of words of the caller per thread.
 pub const OWN: usize = 7;
 
-/// The variables of this thread.
+/// Returns the words of this thread.
 #[inline]
 pub fn kept() -> *mut Kept {
     let address: *mut Kept;
@@ -110,7 +111,7 @@ pub fn kept() -> *mut Kept {
     address
 }
 
-/// The place of the call that returns to this address.
+/// Returns the call site of the call with this return address.
 #[inline]
 pub fn of_call(returns_to: usize) -> Site {
     Site(if python::is_here() { python::digest_of_lines().unwrap_or(returns_to) } else { returns_to })

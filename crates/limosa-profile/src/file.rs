@@ -1,5 +1,5 @@
-//! Files that are mapped into memory and grow by pieces. Where there is no room, on the disk or by a limit of files' sizes,
-//! that is said once, and the program goes on without the piece.
+//! Memory-mapped files that grow by pieces. If there is no space, on the disk or by the limit of file sizes, a warning
+//! is printed once, and the program continues without the piece.
 
 use std::ffi::CString;
 use std::fs::OpenOptions;
@@ -12,7 +12,7 @@ use std::ptr::null_mut;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// The name of a file, from that without its ending.
+/// Returns the name of a file, from that without its suffix.
 pub(crate) fn with_ending(name: &Path, ending: &str) -> PathBuf {
     let mut name = name.as_os_str().to_owned();
     name.push(".");
@@ -20,20 +20,20 @@ pub(crate) fn with_ending(name: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Makes sure that a part of a file has room, and that the file reaches to its end: to write there without it would
-/// kill the process.
+/// Reserves space for a part of a file, and extends the file to its end. Writing to the mapping without it would kill
+/// the process.
 pub(crate) fn reserve(file: &Path, at: usize, bytes: usize) -> bool {
-    // Threads may ask at the same time: none is to shorten the file.
+    // Threads may call this concurrently: none must shorten the file.
     static IS_GROWING: Mutex<()> = Mutex::new(());
     let _growing = IS_GROWING.lock();
     let given = OpenOptions::new().read(true).write(true).open(file).and_then(|file| {
         without_size_signal(|| {
-            // SAFETY: a plain system call on a descriptor that is open.
+            // SAFETY: a plain system call on an open descriptor.
             let code = unsafe { libc::fallocate(file.as_raw_fd(), 0, at as libc::off_t, bytes as libc::off_t) };
             let error = io::Error::last_os_error();
             match code {
                 0 => Ok(()),
-                // Where files cannot be given room in advance, the system gives it later.
+                // File systems without reservation allocate space later.
                 _ if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
                     let end = (at + bytes) as u64;
                     if file.metadata()?.len() < end { file.set_len(end) } else { Ok(()) }
@@ -50,19 +50,19 @@ pub(crate) fn reserve(file: &Path, at: usize, bytes: usize) -> bool {
     false
 }
 
-/// Does something with a file that may exceed the limit of files' sizes (`ulimit -f`): then that is an error, and the
-/// signal that would kill the process does not reach it.
+/// Runs an action on a file that may exceed the limit of file sizes (`ulimit -f`). Exceeding it is then an error; the
+/// signal that would kill the process is blocked.
 pub(crate) fn without_size_signal<T>(act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
     let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: plain calls on our own variables; the first call makes the set.
+    // SAFETY: plain calls on our own variables; the first call initialises the set.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
         libc::sigaddset(set.as_mut_ptr(), libc::SIGXFSZ);
         libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), before.as_mut_ptr());
     }
     let outcome = act();
-    // SAFETY: as above; the mask is the one from before.
+    // SAFETY: as above; the mask is the previous one.
     unsafe {
         let was_blocked = libc::sigismember(before.as_ptr(), libc::SIGXFSZ) == 1;
         if !was_blocked && outcome.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EFBIG)) {
@@ -74,16 +74,16 @@ pub(crate) fn without_size_signal<T>(act: impl FnOnce() -> io::Result<T>) -> io:
     outcome
 }
 
-/// The host's name, as a part of a file's.
+/// Returns the host's name, as a part of a file name.
 pub(crate) fn host() -> String {
     let mut name = [0u8; 256];
-    // SAFETY: the name is written to our array, which has room for it and a null character behind it.
+    // SAFETY: the name is written to our array, which has room for it and a terminating null character.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
     let text: Vec<u8> = name.iter().copied().take_while(|byte| *byte != 0 && *byte != b'/').collect();
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// A new file, mapped into memory as if it had that size. Its parts may be used when they have got room ([`reserve`]).
+/// Creates a file and maps it with that size. Its parts may be used after their space is reserved ([`reserve`]).
 pub(crate) fn mapped(file: &Path, bytes: usize) -> Option<*mut u8> {
     let failed = |what: &str| {
         let error = std::io::Error::last_os_error();
@@ -91,7 +91,7 @@ pub(crate) fn mapped(file: &Path, bytes: usize) -> Option<*mut u8> {
         None
     };
     let Ok(name) = CString::new(file.as_os_str().as_bytes()) else { return failed("name") };
-    // SAFETY: plain system calls; the name ends with a null character, the descriptor is closed once.
+    // SAFETY: plain system calls; the name ends with a null character, and the descriptor is closed once.
     unsafe {
         let descriptor =
             libc::open(name.as_ptr(), libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC, 0o600);

@@ -1,10 +1,9 @@
 //! A profiler for any MPI library behind the MPI-5 standard ABI: `liblimosa_profile.so`, which is loaded before the
-//! library (`LD_PRELOAD`), has the standard's functions, records each call and passes it on. `limosa run --profile`
+//! library (`LD_PRELOAD`), exports the standard's functions, records each call and passes it on. `limosa run --profile`
 //! does that.
 //!
-//! It sees nothing but the ABI. What a process records lies in a file that is mapped into its memory (`record`), so that
-//! nothing is lost when it is killed, and nothing is to be done at its end. The laboratory reads these files
-//! (`limosa_lab.profile`).
+//! It depends only on the ABI. A process records into a memory-mapped file (`record`), so nothing is lost when the
+//! process is killed, and its exit needs no action. The laboratory reads these files (`limosa_lab.profile`).
 //!
 //! The wrappers are generated from the table (`limosa_api::profile`).
 

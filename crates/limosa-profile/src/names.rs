@@ -1,4 +1,5 @@
-//! What the numbers in a profile mean, as text in `HOST.PID.names`, one line for each, its words separated by tabs:
+//! Meaning of the numbers in a profile, as text in `HOST.PID.names`: one line per number, with fields separated by
+//! tabs:
 //!
 //! ```text
 //! python  SITE  FILE:LINE in FUNCTION  ...              innermost first
@@ -7,9 +8,9 @@
 //!                                                       those of the other group
 //! ```
 //!
-//! A line is written with one call of the system when its number is first recorded, so that it is there when the process
-//! is killed. The same line may come again from another thread. A communicator's handle may come to mean another one: SINCE
-//! is the processor's counter when that could begin.
+//! A line is written with one system call when its number is first recorded, so it is there when the process is killed.
+//! Another thread may write the same line again. A communicator's handle may be reused: SINCE is the processor's
+//! counter from which the line may be valid.
 
 use std::ffi::CStr;
 use std::fmt::Write as _;
@@ -26,12 +27,12 @@ use crate::file::without_size_signal;
 
 static FILE: OnceLock<Option<File>> = OnceLock::new();
 
-/// Makes the file. Without it numbers have no names.
+/// Creates the file. Without it numbers have no names.
 pub(crate) fn open(file: &Path) {
     FILE.get_or_init(|| OpenOptions::new().create_new(true).append(true).open(file).ok());
 }
 
-/// Says what a place of the program is, in which this thread is now.
+/// Describes a call site of the program, at which this thread is now.
 #[cold]
 pub(crate) fn describe(site: Site) {
     let line = match python::lines() {
@@ -41,7 +42,7 @@ pub(crate) fn describe(site: Site) {
     write(line.as_deref().unwrap_or_default());
 }
 
-/// Says who the members of a communicator are.
+/// Describes the members of a communicator.
 #[cold]
 pub(crate) fn describe_communicator(handle: usize, since: u64, ranks: &[i32]) {
     let mut line = format!("comm\t{handle:x}\t{since:x}");
@@ -52,10 +53,10 @@ pub(crate) fn describe_communicator(handle: usize, since: u64, ranks: &[i32]) {
     write(&line);
 }
 
-/// What is known of an address in the program.
+/// Describes an address in the program, as far as it is known.
 fn code(address: usize) -> Option<String> {
     let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: the structure is written if the call succeeds; its texts live as long as the module, which is here.
+    // SAFETY: the structure is written if the call succeeds; its strings live as long as the loaded module.
     unsafe {
         if libc::dladdr(address as *const _, found.as_mut_ptr()) == 0 {
             return None;
@@ -66,7 +67,7 @@ fn code(address: usize) -> Option<String> {
             false => CStr::from_ptr(name).to_string_lossy().replace(['\t', '\n'], " "),
         };
         let (file, symbol) = (text(found.dli_fname), text(found.dli_sname));
-        // The name of the program itself may be a relative one.
+        // The name of the program itself may be a relative path.
         let file = std::fs::canonicalize(&file).map_or(file, |path| path.to_string_lossy().into_owned());
         Some(format!("code\t{address:x}\t{file}\t{:x}\t{address:x}\t{symbol}\n", found.dli_fbase as usize))
     }
@@ -74,7 +75,7 @@ fn code(address: usize) -> Option<String> {
 
 fn write(line: &str) {
     if let Some(Some(mut file)) = FILE.get().map(Option::as_ref) {
-        // Where there is no room, the number has no name.
+        // Without space in the file the number has no name.
         let _ = without_size_signal(|| file.write_all(line.as_bytes()));
     }
 }

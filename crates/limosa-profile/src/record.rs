@@ -1,17 +1,16 @@
-//! What is recorded of calls, in a file that is mapped into memory: `HOST.PID.profile` in the folder that
-//! `LIMOSA_PROFILE` names. Without that variable nothing is recorded.
+//! Records of calls, in a memory-mapped file: `HOST.PID.profile` in the folder that `LIMOSA_PROFILE` names. Without
+//! that variable nothing is recorded.
 //!
-//! The file is a [`Header`], the names of the functions (40 bytes each), and [`THREADS`] blocks ([`Thread`]), of which
-//! each thread that calls MPI gets one. It grows by pieces, each of which gets its room before it is written, and is
-//! sparse; it ends behind the last piece. Where there is no room, on the disk or by a limit of files' sizes, the program
-//! goes on without the piece. With `LIMOSA_PROFILE_EVENTS=N` there is `HOST.PID.events` as well, with up to N calls
-//! ([`Event`]), for which threads take room in chunks. Numbers are those of
-//! the processor, little-endian on all that are supported. What is known of the places of the program from which calls
-//! came, and of communicators, is text in `HOST.PID.names` ([`crate::names`]). `lab/limosa_lab/profile/files.py` reads
-//! all three.
+//! The file consists of a [`Header`], the names of the functions (40 bytes each), and [`THREADS`] blocks ([`Thread`]),
+//! one for each thread that calls MPI. It is sparse and grows by pieces, whose space is reserved before they are
+//! written; it ends behind the last piece. If there is no space, on the disk or by the limit of file sizes, the program
+//! continues without the piece. With `LIMOSA_PROFILE_EVENTS=N` there is also `HOST.PID.events`, with up to N calls
+//! ([`Event`]), in which threads allocate chunks. Numbers are in the processor's byte order, little-endian on all
+//! supported ones. Descriptions of call sites and communicators are text in `HOST.PID.names` ([`crate::names`]).
+//! `lab/limosa_lab/profile/files.py` reads all three.
 //!
-//! A call costs two readings of the processor's counter and some additions to memory of the calling thread alone. The
-//! usual call goes through [`record`], which calls nothing; what is seldom or costs more is done by [`record_first`].
+//! A call costs two reads of the processor's counter and some additions to thread-private memory. The usual call takes
+//! [`record`], which calls no function; rare or expensive work is done by [`record_first`].
 
 use std::cell::Cell;
 use std::mem::{offset_of, size_of};
@@ -24,30 +23,30 @@ use limosa_interpose::next::{self, Next};
 use limosa_interpose::{python, site};
 
 use crate::file::{host, mapped, reserve, with_ending};
-use crate::requests::Part;
+use crate::requests::CallPart;
 use crate::{NAMES, names};
 
-/// Threads that get a block of their own; further ones share the last.
+/// Threads with a block of their own; further ones share the last.
 const THREADS: usize = 256;
-/// Ranks of which messages are counted one by one; those behind are counted together.
+/// Ranks whose messages are counted individually; higher ranks are counted together.
 const PEERS: usize = 4096;
-/// Entries for a function, an object and a place of the program; where there is no room, calls are counted by function
+/// Entries for combinations of function, object and call site. Without a free entry, calls are counted by function
 /// alone.
 const ENTRIES: usize = 1 << ENTRIES_LOG;
 const ENTRIES_LOG: u32 = 11;
-/// Entries that are looked at for a call.
+/// Maximum number of entries that are probed for a call.
 const LOOKS: usize = 16;
-/// Classes of sizes: 0, and up to 2^k - 1 bytes for each k.
+/// Size classes: 0, and up to 2^k - 1 bytes for each k.
 const SIZES: usize = 40;
-/// Events of a chunk.
+/// Events per chunk.
 const CHUNK: usize = 1024;
 const NAME: usize = 40;
-/// Added to the function of an event that is not a call but one of the requests or messages that a call is about.
+/// Added to the function of an event that is not a call, but one of the requests or messages of a call.
 const PART: u32 = 1 << 31;
 const MAGIC: [u8; 8] = *b"LIMOPROF";
 const VERSION: u32 = 4;
 
-/// The beginning of a file; its size is a multiple of a page.
+/// Start of a file; its size is a multiple of a page.
 #[repr(C, align(4096))]
 struct Header {
     magic: [u8; 8],
@@ -57,24 +56,24 @@ struct Header {
     peers: u32,
     entries: u32,
     sizes: u32,
-    /// Blocks that threads have taken.
+    /// Number of blocks that threads have taken.
     taken: AtomicU32,
     pid: u32,
     rank: AtomicU32,
     size: AtomicU32,
-    /// The processor's counter and the system's monotonic clock in ns, read together: with the first call, when MPI was
-    /// initialised, and when it was finalized.
+    /// The processor's counter and the system's monotonic clock in ns, read together: at the first call, at the
+    /// initialisation of MPI, and at its finalization.
     clocks: [[AtomicU64; 2]; 3],
-    /// Calls for which there was no room among the events.
+    /// Calls without room among the events.
     lost: AtomicU64,
-    /// Room for events, and chunks of them that are taken.
+    /// Capacity for events, and number of chunks that are taken.
     events: u64,
     chunks: AtomicU64,
-    /// Pieces of the file for which there was no room.
+    /// Pieces of the file without space.
     refused: AtomicU64,
 }
 
-/// What is recorded of one function by one thread.
+/// Counters of one function and one thread.
 #[repr(C)]
 struct Function {
     sizes: [Size; SIZES],
@@ -82,16 +81,16 @@ struct Function {
     longest: AtomicU64,
 }
 
-/// Calls of one class of sizes.
+/// Calls of one size class.
 #[repr(C)]
 struct Size {
     calls: AtomicU64,
     ticks: AtomicU64,
-    /// The complement of the shortest call's ticks, 0 if there is none: it grows from what the file holds at first.
+    /// Complement of the shortest call's ticks; 0 for none. It thus grows from the file's initial contents.
     shortest: AtomicU64,
 }
 
-/// The calls of a function with one communicator, window or file, or none, from one place of the program.
+/// Calls of a function with one communicator, window or file, or none, from one call site.
 #[repr(C)]
 struct Entry {
     key: Key,
@@ -100,11 +99,11 @@ struct Entry {
     bytes: AtomicU64,
 }
 
-/// What an entry is of.
+/// Key of an entry.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key {
-    /// The number of the function plus 1 in the lower half, and the kind of the object; 0: the entry is free.
+    /// Number of the function plus 1 in the lower half, kind of the object in the upper one; 0: the entry is free.
     function_and_kind: u64,
     object: u64,
     site: u64,
@@ -116,14 +115,14 @@ struct Peer {
     bytes: AtomicU64,
 }
 
-/// Adds to a number of the calling thread. Of the last block, which may be that of several threads, something may be
-/// lost. (It is one instruction, and the compiler does not join two of them into one that takes longer.)
+/// Adds to a counter of the calling thread. In the last block, which several threads may share, additions may be lost.
+/// (It is one instruction; the compiler does not merge two of them into a slower one.)
 #[inline]
 fn add(to: &AtomicU64, number: u64) {
     to.store(to.load(Relaxed).wrapping_add(number), Relaxed);
 }
 
-/// The same for the largest of some numbers.
+/// Updates a maximum of the calling thread, with the same restriction.
 #[inline]
 fn raise(to: &AtomicU64, number: u64) {
     if to.load(Relaxed) < number {
@@ -135,42 +134,41 @@ fn raise(to: &AtomicU64, number: u64) {
 struct Thread {
     entries: [Entry; ENTRIES],
     id: u64,
-    /// More is to be done than to count a call: its events are recorded, or the program's lines are Python's.
+    /// Whether a call needs more than counting: its events are recorded, or call sites are Python lines.
     has_more: u64,
-    /// Whether the function has room in the file.
+    /// Whether space for the function is reserved in the file.
     has_room: [u8; NAMES.len().next_multiple_of(8)],
     peers: [Peer; PEERS + 1],
-    /// From here on the file gets room with the first call of a function.
+    /// Space in the file from here on is reserved at the first call of each function.
     functions: [Function; NAMES.len()],
 }
 
-/// One call.
+/// An event: one call, or a part of it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Event {
     begin: u64,
     end: u64,
-    /// The number of the function plus 1; 0: not written.
+    /// Number of the function plus 1; 0: not written.
     function: u32,
-    /// The ranks in `MPI_COMM_WORLD` that something was sent to and received from, or -1.
+    /// Ranks in `MPI_COMM_WORLD` of receiver and sender, or -1.
     peer: i32,
     source: i32,
-    /// Of what was sent, and of what was received.
+    /// Tags of the sent and the received message.
     tag: i32,
     received_tag: i32,
     thread: u32,
     bytes: u64,
     object: u64,
     site: u64,
-    /// The request that the call has started or asked for, or the message that it has found; of a part, what that is. Or
-    /// 0.
+    /// Request that the call has started or queried, or the message that it has matched; for a part, its own. Or 0.
     request: u64,
 }
 
-/// What is counted of a call.
+/// Counted properties of a call.
 pub(crate) struct Facts {
     pub bytes: u64,
-    /// The rank that something is sent to, in the object's group; negative: none.
+    /// Receiver, as a rank in the object's group; negative: none.
     pub peer: i32,
     pub object: Object,
 }
@@ -179,14 +177,14 @@ impl Facts {
     pub const NONE: Facts = Facts { bytes: 0, peer: -1, object: Object::NONE };
 }
 
-/// What is recorded beside that where calls are recorded one by one.
+/// Further properties where events are recorded.
 pub(crate) struct Details {
-    /// Of what is sent.
+    /// Tag of the sent message.
     pub tag: i32,
-    /// The rank from which something is received, in the object's group, and the tag; negative: any, or none.
+    /// Source of a receive, as a rank in the object's group, and its tag; negative: any, or none.
     pub source: i32,
     pub received_tag: i32,
-    /// The address of the request that the call has started or asked for, or of the message that it has found, or 0.
+    /// Address of the request that the call has started or queried, or of the message that it has matched, or 0.
     pub request: usize,
 }
 
@@ -194,7 +192,7 @@ impl Details {
     pub const NONE: Details = Details { tag: -1, source: -1, received_tag: -1, request: 0 };
 }
 
-/// The object that a call is about: its kind (1: communicator, 2: window, 3: file; 0: none) and its handle.
+/// Object of a call: its kind (1: communicator, 2: window, 3: file; 0: none) and its handle.
 #[derive(Clone, Copy)]
 pub(crate) struct Object(pub u32, pub usize);
 
@@ -202,41 +200,42 @@ impl Object {
     pub const NONE: Object = Object(0, 0);
 }
 
-/// The file of this process.
+/// Files of this process.
 struct Record {
     header: *mut Header,
     blocks: *mut Thread,
     events: *mut Event,
-    /// The files without their endings, and where the blocks begin in the first.
+    /// Path of the files without suffix, and address of the blocks in the first.
     name: PathBuf,
     blocks_at: usize,
 }
 
-// SAFETY: the pointers are to memory that stays mapped; of what lies there, threads share only atomic numbers, and the
-// last block, in which numbers may be lost.
+// SAFETY: the pointers are to memory that stays mapped. Threads share only atomics there, and the last block, in which
+// counts may be lost.
 unsafe impl Send for Record {}
 // SAFETY: as above.
 unsafe impl Sync for Record {}
 
-/// What a thread keeps; all 0 at first.
+/// Thread-local state, initially 0.
 #[repr(C)]
 struct Local {
-    /// Its block; null before its first call, [`IN_CALL`] in a call, and for ever if nothing is recorded.
+    /// The thread's block; null before its first call, [`IN_CALL`] during a call, and permanently if nothing is
+    /// recorded.
     block: Cell<*mut Thread>,
-    /// Where the next event goes, and how many more fit into the chunk.
+    /// Position of the next event, and number of further ones in the chunk.
     event: Cell<*mut Event>,
     events_left: Cell<usize>,
-    /// There is no room for further functions.
+    /// Whether there is no space for further functions.
     is_full: Cell<bool>,
 }
 
 const _: () = assert!(size_of::<Local>() <= site::OWN * size_of::<usize>());
 
-/// Calls of the library to itself are its affair: while a thread is in a call, it has no block.
+/// Calls of the library to itself are not recorded: during a call the thread has no block.
 const IN_CALL: *mut Thread = without_provenance_mut(1);
 
 impl Local {
-    /// Those of this thread.
+    /// Returns the state of this thread.
     #[inline]
     fn here() -> &'static Local {
         Local::of(site::kept())
@@ -244,8 +243,8 @@ impl Local {
 
     #[inline]
     fn of(kept: *mut site::Kept) -> &'static Local {
-        // SAFETY: a thread's variables live as long as it does, and no reference leaves it; these words are for our use,
-        // and 0 is a value of each field.
+        // SAFETY: thread-local variables live as long as the thread, and no reference leaves it. These words are for
+        // our use, and 0 is a valid value of each field.
         unsafe { &*(&raw const (*kept).own).cast::<Local>() }
     }
 }
@@ -253,35 +252,35 @@ impl Local {
 static RECORD: OnceLock<Option<Record>> = OnceLock::new();
 static IS_WORLD_KNOWN: AtomicBool = AtomicBool::new(false);
 
-/// Whether calls are recorded one by one.
+/// Whether events are recorded.
 static TRACE: AtomicU8 = AtomicU8::new(NO_TRACE);
 const NO_TRACE: u8 = 0;
 const TRACED: u8 = 1;
-/// There is no room for more: calls are only counted as lost.
+/// Events are full: calls are only counted as lost.
 const FULL: u8 = 2;
 
-/// Calls are recorded one by one, and there is room for them.
+/// Returns whether events are recorded and there is room for them.
 #[inline]
 pub(crate) fn is_traced() -> bool {
     TRACE.load(Relaxed) == TRACED
 }
 
-/// A call that has begun.
+/// A call in progress.
 pub(crate) struct Call {
     block: *mut Thread,
-    /// The address to which the call returns.
+    /// Return address of the call.
     returns_to: usize,
-    /// The processor's counter at its begin and, later, at its end.
+    /// The processor's counter at its start and, later, at its end.
     begin: u64,
     end: u64,
 }
 
 impl Call {
-    /// None if the call is not recorded: it is the library's own, or there is no room.
+    /// Starts recording a call. Returns `None` if it is not recorded: it is the library's own, or there is no room.
     #[inline]
     pub(crate) fn begin() -> Option<Call> {
         let kept = site::kept();
-        // SAFETY: the variables of a thread live as long as it does.
+        // SAFETY: thread-local variables live as long as the thread.
         let returns_to = unsafe { (*kept).returns_to };
         let mut block = Local::of(kept).block.replace(IN_CALL);
         if block.addr() <= IN_CALL.addr() {
@@ -293,11 +292,10 @@ impl Call {
         Some(Call { block, returns_to, begin: ticks(), end: 0 })
     }
 
-    /// Records the call. What is said of it is asked for only if it has succeeded, and the details and parts only where
-    /// calls are recorded one by one.
-    ///
-    /// Until this is over, calls of code of the program that runs meanwhile (an interpreter's finalizers) are not
+    /// Records the call. The facts are queried only if it has succeeded, the details and parts only where events are
     /// recorded.
+    ///
+    /// Until this returns, calls of program code that runs meanwhile (an interpreter's finalizers) are not recorded.
     #[inline]
     pub(crate) fn end(
         mut self,
@@ -305,7 +303,7 @@ impl Call {
         success: bool,
         facts: impl Fn() -> Facts,
         details: impl FnOnce() -> Details,
-        parts: impl FnOnce() -> Vec<Part>,
+        parts: impl FnOnce() -> Vec<CallPart>,
     ) {
         self.end = ticks();
         if !success {
@@ -325,16 +323,16 @@ impl Call {
         }
     }
 
-    /// Records the call one by one, and each of its parts.
+    /// Records the events of the call and of each of its parts.
     #[cold]
     #[inline(never)]
-    fn trace(&self, function: usize, facts: &Facts, details: &Details, parts: &[Part]) {
+    fn trace(&self, function: usize, facts: &Facts, details: &Details, parts: &[CallPart]) {
         let local = Local::here();
-        // SAFETY: the block is mapped and is this thread's.
+        // SAFETY: the block is mapped and belongs to this thread.
         let thread = unsafe { (*self.block).id as u32 };
         let Object(kind, object) = facts.object;
         if kind == 1 {
-            // With the first look at a communicator its members are written down.
+            // The first use of a communicator describes its members.
             translated(kind, object, 0);
         }
         let in_world = |rank: i32| if rank < 0 { -1 } else { world_rank(kind, object, rank) };
@@ -350,7 +348,7 @@ impl Call {
             bytes: facts.bytes,
             object: object as u64,
             site: site::of_call(self.returns_to).0 as u64,
-            // SAFETY: the call has succeeded, so that there is a request.
+            // SAFETY: the call has succeeded, so there is a request.
             request: if details.request == 0 { 0 } else { unsafe { *(details.request as *const usize) as u64 } },
         };
         let of_parts = parts.iter().map(|part| Event {
@@ -362,7 +360,7 @@ impl Call {
         });
         for event in std::iter::once(event).chain(of_parts) {
             let Some(place) = next_event(local) else { break };
-            // SAFETY: the place is mapped and in this thread's chunk.
+            // SAFETY: the position is mapped and in this thread's chunk.
             unsafe { place.write(event) };
         }
         local.block.set(self.block);
@@ -374,15 +372,15 @@ const fn function_and_kind(function: usize, kind: u32) -> u64 {
     (function as u64 + 1) | (kind as u64) << 32
 }
 
-/// Counts a call of the usual sort: one like it was counted before, and there is nothing more to do. All others are left
-/// to [`record_first`]. Says whether the call is to be recorded one by one; otherwise the thread has left it.
+/// Counts a usual call: one with an existing entry, and without further work. Leaves all others to [`record_first`].
+/// Returns whether events are to be recorded; otherwise the call of the thread is over.
 ///
-/// This calls nothing, so that the processor's registers need not be saved.
+/// This calls no function, so the processor's registers need not be saved.
 #[inline(never)]
 fn record(call: &Call, function_and_kind: u64, bytes: u64, object: usize, peer: i32) -> bool {
     let key = Key { function_and_kind, object: object as u64, site: call.returns_to as u64 };
-    // SAFETY: the block is mapped and is this thread's; the last block may be that of several threads, which then may
-    // lose numbers of each other, but write nothing else there.
+    // SAFETY: the block is mapped and belongs to this thread. Several threads may share the last block; they may lose
+    // each other's counts, but write nothing else there.
     let block = unsafe { &mut *call.block };
     let entry = &mut block.entries[place_of(&key)];
     if block.has_more != 0 || entry.key != key {
@@ -391,7 +389,7 @@ fn record(call: &Call, function_and_kind: u64, bytes: u64, object: usize, peer: 
     let took = call.end.saturating_sub(call.begin);
     entry.count(took, bytes);
     let function = (function_and_kind as u32 - 1) as usize;
-    // SAFETY: the wrappers have the numbers of the functions.
+    // SAFETY: the wrappers pass valid function numbers.
     unsafe { block.functions.get_unchecked(function) }.count(took, bytes);
     if peer >= 0 {
         return record_peer(call, function_and_kind, bytes, object, peer);
@@ -400,7 +398,7 @@ fn record(call: &Call, function_and_kind: u64, bytes: u64, object: usize, peer: 
     false
 }
 
-/// Counts a call of any sort; as [`record`].
+/// Counts any call; otherwise like [`record`].
 #[inline(never)]
 fn record_first(call: &Call, function_and_kind: u64, bytes: u64, object: usize, peer: i32) -> bool {
     // SAFETY: as in `record`.
@@ -418,7 +416,7 @@ fn record_first(call: &Call, function_and_kind: u64, bytes: u64, object: usize, 
     record_peer(call, function_and_kind, bytes, object, peer)
 }
 
-/// Counts what is sent to a peer, if there is one; then as [`record`].
+/// Counts a message to a peer, if there is one, and then the call like [`record`].
 #[inline(never)]
 fn record_peer(call: &Call, function_and_kind: u64, bytes: u64, object: usize, peer: i32) -> bool {
     if peer >= 0 {
@@ -441,7 +439,7 @@ impl Function {
     fn count(&self, took: u64, bytes: u64) {
         add(&self.bytes, bytes);
         raise(&self.longest, took);
-        // The number of binary digits.
+        // Number of binary digits.
         let class = (63 - (bytes << 1 | 1).leading_zeros()) as usize;
         let size = &self.sizes[class.min(SIZES - 1)];
         raise(&size.shortest, !took);
@@ -459,7 +457,7 @@ impl Entry {
     }
 }
 
-/// Gives a function of a block its room in the file; without it this thread records no further functions.
+/// Reserves space in the file for a function of a block. Without space this thread records no further functions.
 #[cold]
 fn make_room(block: &mut Thread, function: usize) -> bool {
     let Some(Some(record)) = RECORD.get() else { return false };
@@ -473,15 +471,15 @@ fn make_room(block: &mut Thread, function: usize) -> bool {
     has_room
 }
 
-/// Where an entry is looked for first.
+/// Returns the first probed position of an entry.
 #[inline]
 fn place_of(key: &Key) -> usize {
     let sum = key.site.wrapping_add(key.object).wrapping_add(key.function_and_kind << 3);
     (sum.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - ENTRIES_LOG)) as usize
 }
 
-/// Finds the entry of a function, an object and a place, or makes it; none if there is no room. Few places are looked
-/// at: a program in which many objects come and go is not to become slow.
+/// Finds or creates the entry of a function, an object and a call site; `None` if there is no room. Few positions are
+/// probed, so that a program with many short-lived objects does not become slow.
 fn entry<'a>(entries: &'a mut [Entry; ENTRIES], key: &Key) -> Option<&'a mut Entry> {
     let first = place_of(key);
     let is_free = |entry: &Entry| entry.key.function_and_kind == 0;
@@ -497,7 +495,7 @@ fn entry<'a>(entries: &'a mut [Entry; ENTRIES], key: &Key) -> Option<&'a mut Ent
     Some(found)
 }
 
-/// The processor's counter, which runs evenly on all processors.
+/// Returns the processor's counter, which is synchronous on all processors.
 #[inline]
 fn ticks() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -521,7 +519,7 @@ fn nanoseconds() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// The block of the calling thread, which it gets now; null inside another call, or if nothing is recorded.
+/// Assigns a block to the calling thread. Returns null inside another call, or if nothing is recorded.
 #[cold]
 fn first_call(block: *mut Thread) -> *mut Thread {
     if block == IN_CALL {
@@ -535,7 +533,7 @@ fn first_call(block: *mut Thread) -> *mut Thread {
     if !record.reserve(at, offset_of!(Thread, functions)) {
         return null_mut();
     }
-    // SAFETY: there are so many blocks behind each other.
+    // SAFETY: the number is below that of the consecutive blocks.
     let block = unsafe { record.blocks.add(number) };
     // SAFETY: the block is mapped; gettid cannot fail.
     unsafe { (*block).id = libc::gettid() as u64 };
@@ -545,7 +543,7 @@ fn first_call(block: *mut Thread) -> *mut Thread {
 }
 
 impl Record {
-    /// Makes the file. What goes wrong is said once, and then nothing is recorded.
+    /// Creates the files. An error is reported once, and then nothing is recorded.
     fn open() -> Option<Record> {
         let folder = PathBuf::from(std::env::var_os("LIMOSA_PROFILE")?);
         let events = std::env::var("LIMOSA_PROFILE_EVENTS").ok().and_then(|text| text.parse().ok()).unwrap_or(0usize);
@@ -560,7 +558,7 @@ impl Record {
             return None;
         }
         let header = start.cast::<Header>();
-        // SAFETY: the mapping is long enough for the header, the names and all blocks; nobody else knows it.
+        // SAFETY: the mapping is long enough for the header, the names and all blocks, and is not shared yet.
         let record = unsafe {
             for (number, name) in NAMES.iter().enumerate() {
                 let to = start.add(size_of::<Header>() + number * NAME);
@@ -587,11 +585,11 @@ impl Record {
         Some(Record { events, ..record })
     }
 
-    /// Gives a piece of the file its room.
+    /// Reserves space for a piece of the file.
     fn reserve(&self, at: usize, bytes: usize) -> bool {
         let has_room = reserve(&self.file("profile"), at, bytes);
         if !has_room {
-            // SAFETY: the header stays mapped, and what is shared there is atomic.
+            // SAFETY: the header stays mapped, and its shared fields are atomic.
             unsafe { &(*self.header).refused }.fetch_add(1, Relaxed);
         }
         has_room
@@ -602,20 +600,20 @@ impl Record {
     }
 
     fn read_clocks(&self, which: usize) {
-        // SAFETY: the header stays mapped, and what is shared there is atomic.
+        // SAFETY: the header stays mapped, and its shared fields are atomic.
         let clocks = unsafe { &(*self.header).clocks[which] };
         clocks[0].store(ticks(), Relaxed);
         clocks[1].store(nanoseconds(), Relaxed);
     }
 }
 
-/// The place of the next event of this thread; none if there is no room.
+/// Returns the position of this thread's next event; `None` if there is no room.
 fn next_event(local: &Local) -> Option<*mut Event> {
     let (place, left) = (local.event.get(), local.events_left.get());
     if left == 0 {
         return next_chunk(local);
     }
-    // SAFETY: there are more places in the chunk, or this is the end of it.
+    // SAFETY: there are further positions in the chunk, or this is its end.
     local.event.set(unsafe { place.add(1) });
     local.events_left.set(left - 1);
     Some(place)
@@ -624,7 +622,7 @@ fn next_event(local: &Local) -> Option<*mut Event> {
 #[cold]
 fn next_chunk(local: &Local) -> Option<*mut Event> {
     let record = RECORD.get()?.as_ref()?;
-    // SAFETY: the header stays mapped, and what is shared there is atomic.
+    // SAFETY: the header stays mapped, and its shared fields are atomic.
     let header = unsafe { &*record.header };
     let take = || {
         let number = header.chunks.fetch_add(1, Relaxed);
@@ -649,13 +647,13 @@ fn next_chunk(local: &Local) -> Option<*mut Event> {
     Some(chunk)
 }
 
-/// MPI was initialised: the process has a rank in `MPI_COMM_WORLD`.
+/// Records the initialisation of MPI: the process has a rank in `MPI_COMM_WORLD`.
 pub(crate) fn joined() {
     static RANK: Next = Next::new(c"PMPI_Comm_rank");
     static SIZE: Next = Next::new(c"PMPI_Comm_size");
     let Some(Some(record)) = RECORD.get() else { return };
     let (rank, size) = (next::ask(&RANK, next::WORLD), next::ask(&SIZE, next::WORLD));
-    // SAFETY: the header stays mapped, and what is shared there is atomic.
+    // SAFETY: the header stays mapped, and its shared fields are atomic.
     let header = unsafe { &*record.header };
     header.rank.store(rank.unwrap_or(-1) as u32, Relaxed);
     header.size.store(size.unwrap_or(0) as u32, Relaxed);
@@ -663,7 +661,7 @@ pub(crate) fn joined() {
     IS_WORLD_KNOWN.store(rank.is_some(), Relaxed);
 }
 
-/// MPI is about to be finalized.
+/// Records that MPI is about to be finalized.
 pub(crate) fn ending() {
     IS_WORLD_KNOWN.store(false, Relaxed);
     if let Some(Some(record)) = RECORD.get() {
@@ -671,19 +669,19 @@ pub(crate) fn ending() {
     }
 }
 
-/// The ranks in `MPI_COMM_WORLD` of the members of a communicator or window that something was sent through.
+/// Ranks in `MPI_COMM_WORLD` of the members of a used communicator or window.
 struct Group {
     kind: u32,
     handle: usize,
-    /// When the handle has come to mean this, or before.
+    /// Counter value from which the handle may have had this meaning.
     since: u64,
-    /// Not known before something is sent. None if there are none.
+    /// The ranks: unknown before the first message, inner `None` if they cannot be determined.
     ranks: Option<Option<Vec<i32>>>,
 }
 
 static GROUPS: Mutex<Vec<Group>> = Mutex::new(Vec::new());
 
-/// The rank in `MPI_COMM_WORLD` of a rank of an object's group; -1 if it has none there, or that cannot be told.
+/// Returns the rank in `MPI_COMM_WORLD` of a rank of an object's group; -1 if there is none or it is unknown.
 #[inline]
 fn world_rank(kind: u32, object: usize, rank: i32) -> i32 {
     if (kind, object) == (1, next::WORLD) { rank } else { translated(kind, object, rank) }
@@ -709,7 +707,7 @@ fn translated(kind: u32, object: usize, rank: i32) -> i32 {
     ranks.as_ref().and_then(|ranks| ranks.get(rank as usize)).copied().unwrap_or(-1)
 }
 
-/// The communicator or window at this address is about to be freed: its handle may come to mean another one.
+/// Forgets the communicator or window at this address, which is about to be freed: its handle may be reused.
 pub(crate) fn forget(kind: u32, address: usize) {
     if address == 0 {
         return;

@@ -1,47 +1,47 @@
-//! The requests and messages that a call has started or completed, where calls are recorded one by one: a part of the
-//! call for each. Elsewhere nothing is noted of them.
+//! Requests and messages that a call has started or completed: each is a part of the call where events are recorded.
+//! Otherwise they are ignored.
 //!
-//! A call that completes a request sets its handle to null, and from where a message has come may be known from its
-//! status alone. So the handles are read before the call, and the library is given statuses of ours if the program
-//! wants none.
+//! A call that completes a request sets its handle to null, and the source of a message may be known from its status
+//! alone. The handles are therefore read before the call, and the library gets our own statuses if the program passes
+//! none.
 
 use limosa_interpose::next::Next;
 
 use crate::bytes::OwnStatus;
 use crate::record;
 
-/// One of the requests or messages that a call is about.
-pub(crate) struct Part {
+/// A request or message of a call.
+pub(crate) struct CallPart {
     pub handle: usize,
-    /// Where a message that was received has come from, in its communicator's group, and its tag; or [`CANCELLED`].
+    /// Source of a received message, in its communicator's group, and its tag; or [`CANCELLED`].
     pub source: i32,
     pub tag: i32,
 }
 
-/// The source of an operation that has ended because it was cancelled.
+/// Source of a cancelled operation.
 const CANCELLED: i32 = i32::MIN;
 const UNKNOWN: i32 = -1;
 
-/// What a call is given; nothing if calls are not recorded one by one.
+/// Arguments of a call; `None` if events are not recorded.
 pub(crate) struct Asked(Option<Box<Noted>>);
 
 struct Noted {
     handles: Vec<usize>,
-    /// The address of the statuses that the library writes, or 0.
+    /// Address of the statuses that the library writes, or 0.
     statuses: usize,
-    /// Those of ours.
+    /// Our own statuses.
     _own: Vec<OwnStatus>,
 }
 
 impl Asked {
-    /// An array of handles.
+    /// Reads an array of handles.
     #[inline]
     pub(crate) fn handles(count: i32, handles: usize) -> Asked {
         Asked(record::is_traced().then(|| Box::new(Noted::new(count, handles, 0, Vec::new()))))
     }
 
-    /// An array of handles, of which the call completes some, and writes so many statuses at most to `statuses`, unless
-    /// that is 0: the program wants none.
+    /// Reads an array of handles of which the call completes some. It writes at most so many statuses to `statuses`; 0
+    /// means that the program ignores them.
     #[inline]
     pub(crate) fn completing(count: i32, handles: usize, most: i32, statuses: usize) -> Asked {
         if record::is_traced() { Asked::noted(count, handles, most, statuses) } else { Asked(None) }
@@ -55,30 +55,32 @@ impl Asked {
         Asked(Some(Box::new(Noted::new(count, handles, statuses, own))))
     }
 
-    /// What the library is given for statuses in place of the program's `statuses`.
+    /// Returns the address of the statuses for the library, in place of the program's `statuses`.
     #[inline]
     pub(crate) fn statuses(&self, statuses: usize) -> usize {
         self.0.as_ref().map_or(statuses, |noted| noted.statuses)
     }
 
-    /// The call has been about all of them; there is a status for each if there are any.
-    pub(crate) fn all(&self) -> Vec<Part> {
+    /// Returns the parts of a call that concerned all handles; there is a status for each, if any.
+    pub(crate) fn all(&self) -> Vec<CallPart> {
         self.parts(|noted| (0..noted.handles.len()).map(|at| (at, at)).collect())
     }
 
-    /// The call has completed the one of this number, if it is not MPI_UNDEFINED; there is one status.
-    pub(crate) fn one(&self, number: i32) -> Vec<Part> {
+    /// Returns the part of a call that completed the handle with this index, unless it is MPI_UNDEFINED; there is one
+    /// status.
+    pub(crate) fn one(&self, number: i32) -> Vec<CallPart> {
         self.parts(|_| usize::try_from(number).map(|at| (at, 0)).into_iter().collect())
     }
 
-    /// The call has completed those of which the numbers are in an array; there is a status for each number.
-    pub(crate) fn some(&self, count: i32, numbers: usize) -> Vec<Part> {
+    /// Returns the parts of a call that completed the handles with the indices in an array; there is a status for each
+    /// index.
+    pub(crate) fn some(&self, count: i32, numbers: usize) -> Vec<CallPart> {
         let numbers = read(count, numbers, |at| at as *const i32);
         self.parts(|_| numbers.iter().enumerate().map(|(status, at)| (*at as usize, status)).collect())
     }
 
-    /// The parts for pairs of the numbers of a handle and its status.
-    fn parts(&self, pairs: impl FnOnce(&Noted) -> Vec<(usize, usize)>) -> Vec<Part> {
+    /// Returns the parts for pairs of a handle's and its status's indices.
+    fn parts(&self, pairs: impl FnOnce(&Noted) -> Vec<(usize, usize)>) -> Vec<CallPart> {
         let Some(noted) = &self.0 else { return Vec::new() };
         pairs(noted).into_iter().filter_map(|(at, status)| noted.part(at, status)).collect()
     }
@@ -89,25 +91,25 @@ impl Noted {
         Noted { handles: read(count, handles, |at| at as *const usize), statuses, _own: own }
     }
 
-    fn part(&self, at: usize, status: usize) -> Option<Part> {
+    fn part(&self, at: usize, status: usize) -> Option<CallPart> {
         let handle = *self.handles.get(at)?;
         if self.statuses == 0 {
-            return Some(Part { handle, source: UNKNOWN, tag: UNKNOWN });
+            return Some(CallPart { handle, source: UNKNOWN, tag: UNKNOWN });
         }
         let status = self.statuses + status * size_of::<OwnStatus>();
         // SAFETY: the library has written this status, which begins with source and tag.
         let [source, tag] = unsafe { *(status as *const [i32; 2]) };
-        Some(Part { handle, source: if is_cancelled(status) { CANCELLED } else { source }, tag })
+        Some(CallPart { handle, source: if is_cancelled(status) { CANCELLED } else { source }, tag })
     }
 }
 
-/// Copies an array of the program's.
+/// Copies an array of the program.
 fn read<T: Copy>(count: i32, address: usize, pointer: impl FnOnce(usize) -> *const T) -> Vec<T> {
     let Ok(count @ 1..) = usize::try_from(count) else { return Vec::new() };
     if address == 0 {
         return Vec::new();
     }
-    // SAFETY: the program, or the library in a call that has succeeded, passes an array of so many elements.
+    // SAFETY: the program, or the library in a successful call, passes an array of so many elements.
     unsafe { std::slice::from_raw_parts(pointer(address), count) }.to_vec()
 }
 
@@ -120,7 +122,7 @@ fn is_cancelled(status: usize) -> bool {
     unsafe { test(status, &mut flag) == 0 && flag != 0 }
 }
 
-/// An integer that a call that has succeeded has written.
+/// Reads an integer that a successful call has written.
 pub(crate) fn number_at(address: usize) -> i32 {
     // SAFETY: the program has passed the address of an integer.
     unsafe { *(address as *const i32) }

@@ -1,12 +1,12 @@
-//! A simulated network: the devices of several engines that live in one process, for tests. (And devices over sockets for
-//! tests: [`socket_devices`].)
+//! A simulated network: devices of several engines in one process, for tests. (And devices over sockets for tests:
+//! [`socket_devices`].)
 //!
-//! Nothing happens by itself. A packet that is sent is on its way until [`Network::step`] delivers it: each step takes
-//! one event at random, by the seed of the network. Packets of one pair stay in order; those of different pairs do not.
-//! The caller decides whose engine runs when, and may kill a peer ([`Network::kill`]): what it had sent last may be
-//! lost, and the others hear of its death one after the other.
+//! Nothing happens spontaneously. A sent packet is in flight until [`Network::step`] delivers it: each step takes one
+//! random event, by the seed of the network. Packets of one pair stay in order; those of different pairs do not. The
+//! caller decides which engine runs when, and may kill a peer ([`Network::kill`]): the last packets that it had sent
+//! may be lost, and the other peers learn of its death one after another.
 //!
-//! Everything random comes from the seed, so that the same calls in the same order have the same effect.
+//! All randomness comes from the seed, so the same calls in the same order have the same effect.
 
 mod memory;
 mod random;
@@ -20,34 +20,34 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Inbox entries that one poll hands over at most.
+/// Maximum number of inbox entries per poll.
 const BURST: usize = 8;
 
-/// What a network is like.
+/// Properties of a network.
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions {
-    /// Most data bytes in one packet.
+    /// Maximum data bytes of a packet.
     pub max_data: usize,
-    /// Packets of one pair that are on their way or wait in the inbox at most.
+    /// Maximum number of packets of one pair in flight or in the inbox.
     pub capacity: usize,
-    /// One of so many sends finds no room although there is some; 0: none.
+    /// One of so many sends is refused although there is room; 0: none.
     pub refusals: u32,
-    /// Packets are delivered when they are sent.
+    /// Whether packets are delivered when they are sent.
     pub instant: bool,
-    /// The memory of peers can be accessed.
+    /// Whether the memory of peers can be accessed.
     pub memory: bool,
     /// One of so many accesses to a peer's memory fails; 0: none.
     pub memory_failures: u32,
 }
 
 impl Default for Conditions {
-    /// A network that delivers at once and refuses nothing.
+    /// Returns the properties of a network that delivers at once and refuses nothing.
     fn default() -> Conditions {
         Conditions { max_data: 16 * 1024, capacity: 64, refusals: 0, instant: true, memory: false, memory_failures: 0 }
     }
 }
 
-/// A network between processes that are numbered from 0.
+/// A network between processes with numbers from 0.
 #[derive(Clone)]
 pub struct Network(Arc<Mutex<Traffic>>);
 
@@ -68,30 +68,30 @@ struct Node {
     inbox: VecDeque<(Address, Arrived)>,
 }
 
-/// What is on its way from one process to another.
+/// Packets in flight from one process to another.
 #[derive(Default)]
 struct Link {
     flying: VecDeque<Packet>,
     in_inbox: usize,
     wants_room: bool,
-    /// The sender finds out that the receiver is dead when it sends.
+    /// Whether a send reports the receiver's death.
     is_cut: bool,
-    /// The receiver has been told that the sender is dead.
+    /// Whether the receiver has been told of the sender's death.
     is_told: bool,
 }
 
 struct Traffic {
     nodes: Vec<Node>,
-    /// From `a` to `b`: number `a * nodes + b`.
+    /// The link from `a` to `b` is number `a * nodes + b`.
     links: Vec<Link>,
     random: Random,
     conditions: Conditions,
 }
 
-/// What has happened on the network.
+/// Event on the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A packet of this kind and with so many data bytes is in its receiver's inbox.
+    /// A packet of this kind and with so many data bytes has reached its receiver's inbox.
     Delivered {
         /// The sender.
         from: Address,
@@ -109,11 +109,11 @@ pub enum Event {
         /// The dead process.
         to: Address,
     },
-    /// `to` hears that `of` is dead when it has taken what is in its inbox.
+    /// `to` learns of the death of `of` once it has taken the packets of its inbox.
     Told {
         /// The dead process.
         of: Address,
-        /// Who hears of it.
+        /// The process that learns of it.
         to: Address,
     },
 }
@@ -131,7 +131,7 @@ impl fmt::Display for Event {
 }
 
 impl Network {
-    /// A network between `size` processes.
+    /// Creates a network between `size` processes.
     pub fn new(size: u32, conditions: Conditions, seed: u64) -> Network {
         let node = || Node { is_dead: false, bell: DoorbellRef::private(), inbox: VecDeque::new() };
         let traffic = Traffic {
@@ -143,37 +143,37 @@ impl Network {
         Network(Arc::new(Mutex::new(traffic)))
     }
 
-    /// A panic of a test says enough; what others find afterwards does not matter.
+    /// Locks the traffic, even after a panic. A panic of a test is reported already; the state that other threads find
+    /// afterwards does not matter.
     fn traffic(&self) -> MutexGuard<'_, Traffic> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The device of process `me`.
+    /// Returns the device of process `me`.
     pub fn device(&self, me: Address) -> SimDevice {
         SimDevice { network: self.clone(), me, max_data: self.traffic().conditions.max_data }
     }
 
-    /// The doorbell of process `me`, which the network rings.
+    /// Returns the doorbell of process `me`, which the network rings.
     pub fn doorbell(&self, me: Address) -> DoorbellRef {
         self.traffic().nodes[me as usize].bell.clone()
     }
 
-    /// Access to the memory of the other processes, if the network offers it.
+    /// Returns access to the memory of the other processes, if the network offers it.
     pub fn memory(&self) -> Option<Arc<dyn PeerMemory>> {
         self.traffic().conditions.memory.then(|| Arc::new(memory::SimMemory(self.clone())) as Arc<dyn PeerMemory>)
     }
 
-    /// Process `who` is dead from now on. Of what it has sent and nobody has received the last part is lost, which may
-    /// be all or nothing.
-    pub fn kill(&self, who: Address) {
+    /// Kills process `dead`. A random suffix of its unreceived packets is lost, possibly all or none.
+    pub fn kill(&self, dead: Address) {
         let mut traffic = self.traffic();
         let Traffic { nodes, links, random, conditions } = &mut *traffic;
-        nodes[who as usize].is_dead = true;
-        nodes[who as usize].inbox.clear();
+        nodes[dead as usize].is_dead = true;
+        nodes[dead as usize].inbox.clear();
         for other in 0..nodes.len() {
-            let sent = &mut links[who as usize * nodes.len() + other].flying;
+            let sent = &mut links[dead as usize * nodes.len() + other].flying;
             sent.truncate(random.below(sent.len() + 1));
-            let received = &mut links[other * nodes.len() + who as usize];
+            let received = &mut links[other * nodes.len() + dead as usize];
             (received.flying, received.in_inbox) = (VecDeque::new(), 0);
         }
         if conditions.instant {
@@ -181,7 +181,7 @@ impl Network {
         }
     }
 
-    /// Has one thing happen, if there is anything that can.
+    /// Performs one event, if any is possible.
     pub fn step(&self) -> Option<Event> {
         self.traffic().step()
     }
@@ -246,7 +246,7 @@ impl Traffic {
         node.bell.ring(urgent);
     }
 
-    /// What has arrived at `me`, in order, up to the first word of a death.
+    /// Takes the arrived packets of `me`, in order, up to the first report of a death.
     fn take_arrived(&mut self, me: Address) -> (Vec<(Address, Packet)>, Option<Address>) {
         let mut packets = Vec::new();
         while packets.len() < BURST {
@@ -270,7 +270,7 @@ impl Traffic {
     }
 }
 
-/// The device of one process of a [`Network`].
+/// Device of one process of a [`Network`].
 pub struct SimDevice {
     network: Network,
     me: Address,

@@ -1,15 +1,15 @@
-//! Access to the memory of the other processes of a simulated network: they all live in this process.
+//! Access to the memory of the other processes of a simulated network, all of which live in this process.
 
 use crate::Network;
 use limosa_base::vm::{self, Slice};
 use limosa_device::{Address, Joint, PeerMemory};
 use std::io;
 
-/// The memory of all processes. The system's call checks the addresses, as it does between processes.
+/// Memory of all processes. The kernel checks the addresses, as it does between processes.
 pub struct SimMemory(pub Network);
 
 impl SimMemory {
-    /// Whether an access works this time.
+    /// Decides whether an access succeeds.
     fn try_reach(&self, peer: Address) -> io::Result<()> {
         let mut traffic = self.0.traffic();
         let failures = traffic.conditions.memory_failures;
@@ -27,13 +27,13 @@ impl PeerMemory for SimMemory {
 
     unsafe fn read(&self, from: Address, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()> {
         self.try_reach(from)?;
-        // SAFETY: the caller vouches for the local slices.
+        // SAFETY: the caller guarantees the local slices.
         copy_all(local, remote, |locals, remotes| unsafe { vm::read(std::process::id(), locals, remotes) })
     }
 
     unsafe fn write(&self, to: Address, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()> {
         self.try_reach(to)?;
-        // SAFETY: the caller vouches for the local slices and for what is overwritten.
+        // SAFETY: the caller guarantees the local slices and the overwritten memory.
         copy_all(local, remote, |locals, remotes| unsafe { vm::write(std::process::id(), locals, remotes) })
     }
 

@@ -1,11 +1,11 @@
-//! Processes that are connected by sockets, each with each.
+//! Processes that are pairwise connected by sockets.
 
 use limosa_device::sockets::SocketDevice;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// For each of `size` processes its sockets to the others, by their numbers.
+/// Creates, for each of `size` processes, its sockets to the other processes, by their numbers.
 ///
 /// # Errors
 /// The operating system's.
@@ -20,7 +20,7 @@ pub fn socket_pairs(size: u32) -> io::Result<Vec<Vec<Option<OwnedFd>>>> {
     Ok(fds)
 }
 
-/// A device over these sockets.
+/// Creates a device over these sockets.
 ///
 /// # Errors
 /// The operating system's.
@@ -32,7 +32,7 @@ pub fn socket_device(fds: Vec<Option<OwnedFd>>) -> io::Result<SocketDevice> {
     Ok(device)
 }
 
-/// The devices of `size` processes that are connected with one another.
+/// Creates the devices of `size` pairwise connected processes.
 ///
 /// # Errors
 /// The operating system's.
