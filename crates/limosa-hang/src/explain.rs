@@ -248,6 +248,7 @@ fn situations(view: &RankView, hang: &Hang, places: &Places) -> Vec<Situation> {
 mod tests {
     use super::*;
     use crate::samples::{MS, blocked, rank, wait};
+    use crate::waits::describe_wait;
     use limosa_job::{Kind, Peer, WaitView};
 
     fn places(at: &[(u32, &str, Option<&str>)]) -> Places {
@@ -390,7 +391,7 @@ mod tests {
     fn a_communicators_own_numbering_is_translated() {
         let view =
             WaitView { peer: Peer::Rank { rank: 0, world: 3 }, comm: "rows".into(), ..wait(Kind::Receive, 0, Some(1)) };
-        assert_eq!(crate::waits::describe_wait("MPI_Recv", &view), "from rank 0 (world rank 3), tag 1, on rows");
+        assert_eq!(describe_wait("MPI_Recv", &view), "from rank 0 (world rank 3), tag 1, on rows");
     }
 
     #[test]

@@ -210,7 +210,7 @@ pub(crate) struct ProtocolState {
     pub completed: bool,
     /// Conditions of the sleeping threads.
     pub sleep_conditions: SleepConditions,
-    /// Set when messages have been lost, with the reason.
+    /// Reason why messages have been lost.
     pub broken: Option<Failure>,
     /// Set when messages have been lost or a peer has died: a started operation may have failed already.
     pub impaired: bool,
@@ -321,8 +321,7 @@ impl ProtocolState {
 
     // ---- completion of requests ------------------------------------------------------------------------------------
 
-    /// Records the completion of an operation that began in epoch `epoch`: a thread may sleep for it, or for any
-    /// completion.
+    /// Records the completion of an operation of this epoch: a thread may sleep for it, or for any completion.
     #[inline]
     fn note_end(&mut self, epoch: u64) {
         self.completed |= epoch != self.requests.epoch || self.sleep_conditions.include_all();
