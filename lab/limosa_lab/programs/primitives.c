@@ -16,6 +16,8 @@
  * root 0, or, of a plan's `OPERATION@turns`, of calls with roots by turns (`"roots":"turns"` in `x`). */
 #include "blocking.h"
 
+#include <malloc.h>
+
 LAB_SIZES(sizes, (0, 1, 4, 16, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20),
           (0, 1, 16, 256, 4 << 10, 64 << 10, 1 << 20))
 
@@ -248,8 +250,18 @@ static char *take(int *argc, char **argv, const char *name)
     return NULL;
 }
 
+/* Keeps the C library's limit above which it maps each block by itself. The limit rises when a program frees such a
+ * block. In a program that has freed none, a library whose calls allocate long buffers pays for new pages each time. */
+static void keep_heap(void)
+{
+#ifdef M_MMAP_THRESHOLD
+    mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+#endif
+}
+
 int main(int argc, char **argv)
 {
+    keep_heap();
     /* This program's own options, taken out before the common ones are read. */
     const char *seconds = take(&argc, argv, "--seconds");
     char *plan = take(&argc, argv, "--plan");
