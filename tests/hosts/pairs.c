@@ -1,5 +1,5 @@
-/* Few pairs of ranks exchange messages: rank 0 sends to the last one, and the last one to rank 1. Then all say that they
- * are ready, and sleep. */
+/* Few pairs of ranks exchange messages: rank 0 sends to the last one, and the last one to rank 1. Then all say that
+ * they are ready, and sleep. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
