@@ -5,10 +5,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from jobs import Job
 from limosa_lab.errors import LabError
 from limosa_lab.libraries import Limosa, Mpich
 from limosa_lab.runner import variables
+
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import limosa
-import limosa_lab
 import pytest
 from jobs import Job, ranks_of, until
 from limosa_lab.cli import main
@@ -478,8 +477,9 @@ def test_a_page_that_cannot_be_written_is_a_sentence(program, tmp_path, capsys):
 
 @pytest.mark.parametrize("words", [["bench"], ["profile"], ["report"], ["study", "octave"]])
 def test_help_needs_nothing_but_python(words, tmp_path):
-    for package in (limosa, limosa_lab):
-        (tmp_path / package.__name__).symlink_to(Path(package.__file__).parent)
+    installed = Path(limosa.__file__).parents[1]
+    for name in ("limosa", "limosa_lab", "_limosa_mpi4py.py"):
+        (tmp_path / name).symlink_to(installed / name)
     command = [sys.executable, "-S", "-m", "limosa_lab", *words]
     env = os.environ | {"PYTHONPATH": str(tmp_path)}
     done = subprocess.run([*command, "--help"], env=env, capture_output=True, text=True, timeout=120)
