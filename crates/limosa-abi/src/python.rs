@@ -229,11 +229,19 @@ extern "C" fn construct(this: Object, arguments: Object) -> Object {
 }
 
 /// Raises the exception. Called by the interpreter's main thread when it continues.
+///
+/// A module of Cython for several versions of Python evaluates a Python expression for each traceback entry, and drops
+/// what that raises. So the call is postponed while one is evaluated.
 extern "C" fn raise_when_back(_: *mut c_void) -> c_int {
-    match PYTHON.get() {
-        // SAFETY: the interpreter calls this with its lock held.
-        Some(Some(python)) if unsafe { python.raise() } => -1,
-        _ => 0,
+    let Some(Some(python)) = PYTHON.get() else { return 0 };
+    // SAFETY: the interpreter calls this with its lock held. The frame is borrowed.
+    unsafe {
+        let frame = (python.frame)();
+        if !frame.is_null() && Owner::of(&python.file_of(frame)) == Owner::Machinery {
+            (python.add_pending_call)(raise_when_back, ptr::null_mut());
+            return 0;
+        }
+        if python.raise() { -1 } else { 0 }
     }
 }
 
@@ -311,6 +319,20 @@ impl Python {
         }
     }
 
+    /// Returns the source file of a frame; empty if it has none.
+    ///
+    /// # Safety
+    /// With the interpreter's lock, and no pending exception; `frame` is a frame object.
+    unsafe fn file_of(&self, frame: Object) -> String {
+        // SAFETY: see this function's contract. The reference to the code is released.
+        unsafe {
+            let code = (self.get_attribute)(frame, c"f_code".as_ptr());
+            let file = self.attribute_text(code, c"co_filename");
+            self.give_back(code);
+            file.unwrap_or_default()
+        }
+    }
+
     /// Returns the innermost line of the user's own code that this thread is in.
     ///
     /// # Safety
@@ -323,10 +345,7 @@ impl Python {
             let mut owned: Object = ptr::null_mut();
             let (mut found, mut in_package) = (None, None);
             while !frame.is_null() && found.is_none() {
-                let code = (self.get_attribute)(frame, c"f_code".as_ptr());
-                let file = self.attribute_text(code, c"co_filename");
-                self.give_back(code);
-                let file = file.unwrap_or_default();
+                let file = self.file_of(frame);
                 match Owner::of(&file) {
                     Owner::User => {
                         let number = (self.get_attribute)(frame, c"f_lineno".as_ptr());
