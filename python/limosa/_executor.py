@@ -244,7 +244,7 @@ class Executor(concurrent.futures.Executor):
             self._pool.shut_down(wait, cancel_futures)
         if self._workers is not None and wait:
             if self._pool is not None and self._pool.is_broken:
-                self._workers.abandon()
+                self._workers._abandon()
             else:
                 self._comm.free()
                 self._workers.disconnect()
@@ -471,7 +471,7 @@ def _serve_parent() -> None:
     if is_whole:
         comm.free()
     else:
-        limosa.parent.abandon()
+        limosa.parent._abandon()
 
 
 def _serve(comm: Comm) -> bool:

@@ -321,7 +321,7 @@ class Intercomm:
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
-    def abandon(self) -> None:
+    def _abandon(self) -> None:
         """End the connection without the other group, of which processes have died."""
         atexit.unregister(self._end)
         self.mpi = MPI.COMM_NULL  # type: ignore[assignment]

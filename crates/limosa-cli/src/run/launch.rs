@@ -738,13 +738,25 @@ impl<'a> Job<'a> {
             (None, None) if are_strangers => exit::FAILED,
             (None, None) => 0,
         };
-        for (_, sink) in self.sinks.drain(..) {
-            sink.finish();
-        }
+        let code = self.finish_output().unwrap_or(code);
         self.between.courier = None;
         self.settings.config.delete_messages(self.board.id());
         self.guardian.dismiss();
         code
+    }
+
+    /// Waits until all output is written. Returns the job's exit code if the last of it could not be, and nothing else
+    /// has gone wrong. A reader that has left early has seen what it wanted.
+    fn finish_output(&mut self) -> Option<u8> {
+        let errors: Vec<_> = self.sinks.drain(..).filter_map(|(_, sink)| sink.finish()).collect();
+        let kind = errors.into_iter().find(|kind| *kind != std::io::ErrorKind::BrokenPipe)?;
+        if self.ending.is_some() {
+            return None;
+        }
+        let cause = Cause::OutputFailed(kind.to_string());
+        let text = self.message_for(&cause, 0)?;
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
+        Some(cause.code())
     }
 }
 

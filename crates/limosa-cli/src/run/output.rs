@@ -355,13 +355,14 @@ impl Sink {
         self.shared.lock().error
     }
 
-    /// Waits until everything is written.
-    pub fn finish(mut self) {
+    /// Waits until everything is written. Returns why writing has failed, if it has.
+    pub fn finish(mut self) -> Option<io::ErrorKind> {
         self.shared.lock().closed = true;
         self.shared.changed.notify_one();
         if let Writer::Running(writer) = std::mem::replace(&mut self.writer, Writer::None) {
             let _ = writer.join();
         }
+        self.error()
     }
 }
 
