@@ -25,6 +25,7 @@ Wheels hold no symbolic links, hence the copies and the linker's line. Packages 
 the same names, which replace ours: ``limosa run`` and ``limosa cc`` then use those in folders of our own.
 """
 
+import contextlib
 import json
 import os
 import runpy
@@ -110,6 +111,8 @@ def mpi4py_modules(root: Path, header: Path) -> dict[str, str]:
     """Give the modules for mpi4py, and its licence, with their places; a warning where they cannot be compiled."""
     build = runpy.run_path(str(root / "python" / "build_mpi4py.py"))
     files: dict[str, str] = {}
+    with contextlib.suppress(build["BuildError"]):  # those of the modules are told below
+        build["source_package"](build["cache_folder"]())  # once, before both modules ask for it
     with ThreadPoolExecutor() as pool:
         for module in [pool.submit(build["module"], header, stable=stable) for stable in (False, True)]:
             try:
