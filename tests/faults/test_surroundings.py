@@ -146,6 +146,14 @@ def test_a_file_that_becomes_too_large_is_named_as_the_reason(folder, limosa):
     assert "hint: a file reached the limit of file sizes, 19.5 MiB (`ulimit -f`)" in done.stderr
 
 
+def test_output_that_is_lost_at_the_very_end_of_a_job_is_an_error(folder, limosa):
+    # Without line breaks all of it is written when the ranks have ended.
+    script = f"ulimit -f 20000; exec {limosa} run -n 3 head -c 9000000 /dev/zero > {folder}/out"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=300)
+    text = "limosa: cannot write the output of the job: file too large\n"
+    assert (done.returncode, done.stderr) == (3, text)
+
+
 @pytest.mark.parametrize("options", [[], ["--profile=made"]])
 def test_jobs_run_below_a_limit_of_file_sizes(program, folder, limosa, options):
     words = shlex.join([limosa, "run", "-n", "4", *options, str(program("scene")), "ring"])
