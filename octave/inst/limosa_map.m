@@ -5,8 +5,8 @@
 ## Call the function @var{f} for each element of the cell or array @var{items}, and return a cell of the results, of the
 ## same size, on every rank. With more cells or arrays of that many elements, @var{f} gets one element of each.
 ##
-## All ranks call @code{limosa_map} with the same arguments. Whoever is done with one item takes the next, so items may
-## take different times. If @var{f} fails for some item, all ranks get the error of the first such item.
+## All ranks call @code{limosa_map} with the same arguments. A rank that has finished an item takes the next, so items
+## may take different times. If @var{f} fails for some item, all ranks get the error of the first such item.
 ##
 ## @example
 ## areas = limosa_map (@@(r) pi * r ^ 2, 1:100);

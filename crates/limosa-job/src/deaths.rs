@@ -6,12 +6,14 @@ use crate::board::Seat;
 use crate::view::State;
 
 impl Seat<'_> {
-    /// For the launcher, before [`Seat::exited`]: how the process has ended, as `waitpid` tells it.
+    /// Records the wait status of the rank's process, in the form of `waitpid`. The launcher calls this before
+    /// [`Seat::exited`].
     pub fn set_wait_status(&self, status: i32) {
         self.entry().wait_status.store(status as u32, Relaxed);
     }
 
-    /// How the process of this rank has ended, as `waitpid` tells it; `None` while the launcher has not seen its end.
+    /// Returns the wait status of the rank's process, in the form of `waitpid`; `None` before the launcher has seen its
+    /// end.
     pub fn wait_status(&self) -> Option<i32> {
         let has_ended = self.entry().state.load(Acquire) == State::Exited as u32;
         has_ended.then(|| self.entry().wait_status.load(Relaxed) as i32)
@@ -22,7 +24,7 @@ impl Seat<'_> {
         self.entry().expendable.store(is_expendable.into(), Release);
     }
 
-    /// Whether the job goes on if the process of this rank dies.
+    /// Returns whether the job goes on if the process of this rank dies.
     pub fn is_expendable(&self) -> bool {
         self.entry().expendable.load(Acquire) != 0
     }

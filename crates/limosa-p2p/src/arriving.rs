@@ -74,7 +74,7 @@ impl Arrivals {
         }
     }
 
-    /// Returns the buffer of a held message, with what has arrived so far.
+    /// Returns the buffer of a held message, which contains its segments so far.
     pub fn kept(&mut self, slot: usize) -> &mut Vec<u8> {
         &mut self.kept[slot]
     }

@@ -111,7 +111,7 @@ struct Job<'a> {
     unready: Option<Vec<usize>>,
     /// What ranks of this host have published about themselves, as far as the agents know it.
     cards: HashMap<u32, Vec<u8>>,
-    /// Orders about ranks that all agents are to get when orders are passed on next.
+    /// Orders for all agents, sent with the next orders.
     news: Vec<u8>,
     /// When they are to be told that the launcher lives.
     next_word: Instant,
@@ -596,13 +596,13 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Whether the job goes on if this rank dies: the rank says so, and its peers see its death themselves, which those
-    /// on other hosts cannot.
+    /// Returns whether the job goes on if this rank dies: the rank has asked for it, and all peers are on this host, so
+    /// that they see its death themselves.
     fn is_expendable(&self, rank: u32) -> bool {
         self.links.is_empty() && self.board.seat(rank).is_expendable()
     }
 
-    /// An expendable rank has died. The library tells the others, and the end of the job names it.
+    /// Continues the job after the death of an expendable rank. The library tells its peers; the end of the job names it.
     fn go_on_without(&mut self, rank: u32, ended: Ended, out_of_memory: bool) {
         let process = &mut self.ranks[rank as usize];
         process.is_unwanted = true;
@@ -738,25 +738,24 @@ impl<'a> Job<'a> {
             (None, None) if are_strangers => exit::FAILED,
             (None, None) => 0,
         };
-        let code = self.finish_output().unwrap_or(code);
+        let code = self.finish_output(code);
         self.between.courier = None;
         self.settings.config.delete_messages(self.board.id());
         self.guardian.dismiss();
         code
     }
 
-    /// Waits until all output is written. Returns the job's exit code if the last of it could not be, and nothing else
-    /// has gone wrong. A reader that has left early has seen what it wanted.
-    fn finish_output(&mut self) -> Option<u8> {
+    /// Waits until all output is written. Returns the launcher's exit code: `code`, or that of lost output if `code` is
+    /// success. A reader that closed its pipe early is no error.
+    fn finish_output(&mut self, code: u8) -> u8 {
         let errors: Vec<_> = self.sinks.drain(..).filter_map(|(_, sink)| sink.finish()).collect();
-        let kind = errors.into_iter().find(|kind| *kind != std::io::ErrorKind::BrokenPipe)?;
-        if self.ending.is_some() {
-            return None;
-        }
+        let lost = errors.into_iter().find(|kind| *kind != std::io::ErrorKind::BrokenPipe);
+        let Some(kind) = lost.filter(|_| code == 0) else { return code };
         let cause = Cause::OutputFailed(kind.to_string());
-        let text = self.message_for(&cause, 0)?;
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
-        Some(cause.code())
+        if let Some(text) = self.message_for(&cause, 0) {
+            let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
+        }
+        cause.code()
     }
 }
 

@@ -141,8 +141,8 @@ fn universe_of_mpiexec() -> Option<u32> {
     std::env::var("MPIEXEC_UNIVERSE_SIZE").ok()?.trim().parse().ok().filter(|size| *size > 0)
 }
 
-/// Says which options are not obeyed and what is wrong with the variables that the ranks will see; false if they cannot
-/// be started with them.
+/// Reports options that are not obeyed and wrong values of the ranks' variables. Returns whether ranks can start with
+/// them.
 fn is_usable(sections: &[options::Options], plan: &plan::Plan, of_ranks: &Config) -> bool {
     for note in sections.iter().flat_map(|section| &section.dropped).filter_map(|option| option.note) {
         say(note, None);

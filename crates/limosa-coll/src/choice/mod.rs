@@ -474,7 +474,7 @@ fn force(
         }
         path => (found.most_shared(), path),
     };
-    // What fits a slot is always put there.
+    // A contribution that fits a slot always goes through it.
     Ok(Resolved::new(vec![(found.slot, SharedPath::Slots), (most, path)]))
 }
 

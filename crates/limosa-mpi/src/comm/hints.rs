@@ -9,17 +9,17 @@ use super::Comm;
 use crate::error::Result;
 use crate::info::Info;
 
-/// The hint by which a process says that the job goes on if it dies: workers of a pool do.
+/// Hint of a process whose death does not end the job, such as a pool's worker.
 const EXPENDABLE: &[u8] = b"limosa_expendable";
 
-/// Where the hints in use say which members have died while the job goes on, and how: `RANK:STATUS,RANK:STATUS`, with
-/// the status that `waitpid` gave.
+/// Key of the hints in use for members that have died while the job goes on: `RANK:STATUS,RANK:STATUS`, with the status
+/// of `waitpid`.
 const DEATHS: &[u8] = b"limosa_deaths";
 
-/// Where the hints in use say which place this process has among the members on its host: `RANK:SIZE`.
+/// Key of the hints in use for the number of this process among the members on its host, and theirs: `RANK:SIZE`.
 const LOCAL: &[u8] = b"limosa_local";
 
-/// Deaths that are listed: a value of an info object is short.
+/// Maximum number of listed deaths: a value of an info object is short.
 const MOST_DEATHS: usize = 32;
 
 /// The promises that the standard knows. All are off until the program makes them.
@@ -82,7 +82,7 @@ impl Hints {
 }
 
 impl Comm {
-    /// The hints in use, the place of this process on its host, and the members that have died.
+    /// Returns the hints in use, the number of this process on its host, and the members that have died.
     pub fn info_in_use(&self) -> Result<Arc<Info>> {
         let info = self.hints().to_info()?;
         let (rank, size) = self.place_on_host();
@@ -94,7 +94,7 @@ impl Comm {
         Ok(info)
     }
 
-    /// The number of this process among the local group's members on its host, and how many these are.
+    /// Returns the number of this process among the local group's members on its host, and their number.
     fn place_on_host(&self) -> (usize, usize) {
         let hosts = self.world().hosts_of(self.group());
         let me = self.rank() as usize;

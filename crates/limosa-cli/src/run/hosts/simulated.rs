@@ -36,7 +36,7 @@ struct Cable {
     by: usize,
     to: usize,
     ends: [UnixStream; 2],
-    /// By direction: what was sent and has not arrived, the last message as far as it has come, and the sums.
+    /// By direction: bytes in flight, the received part of the last message, and the totals.
     held: [Vec<u8>; 2],
     part: [Vec<u8>; 2],
     bytes: usize,
@@ -44,7 +44,7 @@ struct Cable {
 }
 
 impl Cable {
-    /// Carries what was sent, as far as there is room; true if anything moved.
+    /// Moves bytes in flight to the receiver while it has room. Returns whether any moved.
     fn carry(&mut self) -> bool {
         let (mut any, mut chunk) = (false, vec![0; 1 << 16]);
         for way in 0..2 {

@@ -3,7 +3,7 @@
 use super::link::Link;
 use super::wire::Order;
 
-/// Most of what is passed on in one message.
+/// Maximum number of bytes that one message passes on.
 const PART: usize = 1 << 20;
 
 /// Sends an order to the agent of a host, unless it is lost.
@@ -20,8 +20,8 @@ pub fn order_all(links: &mut [Option<Link>], news: &mut Vec<u8>, order: &Order) 
     pass_on(links, news);
 }
 
-/// Hands what is for agents behind others to those that pass it on, and then `news` for all hosts to the agents that
-/// the head has logged in to, which spread it. An agent that has not answered yet gets the news when it does.
+/// Sends orders for distant agents to the agents on the way, then `news` for all hosts to the agents that the head has
+/// logged in to; these spread it. An agent that has not answered yet gets the news when it does.
 pub fn pass_on(links: &mut [Option<Link>], news: &mut Vec<u8>) {
     // A host comes behind the one that has logged in to it.
     for host in (0..links.len()).rev() {
