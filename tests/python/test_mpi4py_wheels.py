@@ -19,6 +19,20 @@ LIMOSA = Path(sys.executable).parent / "limosa"
 EXT = ".abi3.so"
 WHO = "import mpi4py.MPI as m; print(m.Get_library_version().split()[0], m.COMM_WORLD.size, m.__file__, flush=True)"
 
+ONLY_STABLE = "import importlib.machinery as m; m.EXTENSION_SUFFIXES[:] = ['.abi3.so']\n"
+INTERRUPTED = """
+import os, signal, threading
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank == 0:
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        world.Recv(bytearray(1), source=1)
+    except KeyboardInterrupt:
+        print("interrupted in", MPI.__file__, flush=True)
+world.Barrier()
+"""
+
 
 @pytest.fixture(scope="module")
 def of_the_index(tmp_path_factory):
@@ -52,15 +66,16 @@ def test_mpi4py_of_the_index_uses_limosa_with_and_without_the_launcher(of_the_in
     assert "/limosa/_mpi4py." in done.stdout, done
 
 
-def test_the_module_in_the_stable_abi_works_too(of_the_index, tmp_path):
+def test_the_module_in_the_stable_abi_works_too(of_the_index):
     stable = Path(_limosa_mpi4py.__file__).parent / "limosa" / "_mpi4py.abi3.so"
-    code = (
-        "import importlib.machinery as m; m.EXTENSION_SUFFIXES[:] = ['.abi3.so'];"
+    code = ONLY_STABLE + (
         "import mpi4py.MPI as m, mpi4py.util.pkl5 as p;"
         "assert p.Intracomm(m.COMM_WORLD).allgather(bytearray(9)) == [bytearray(9)] * 2; print(m.__file__, flush=True)"
     )
     done = run(LIMOSA, "run", "-n", "2", sys.executable, "-c", code, packages=of_the_index)
     assert (done.returncode, done.stdout) == (0, f"{stable}\n" * 2), done
+    done = run(LIMOSA, "run", "-n", "2", sys.executable, "-c", ONLY_STABLE + INTERRUPTED, packages=of_the_index)
+    assert (done.returncode, done.stdout) == (0, f"interrupted in {stable}\n"), done
 
 
 def test_the_modules_look_for_the_library_in_the_environment_only():
