@@ -2,7 +2,8 @@
 //!
 //! Python ranks are read by py-spy, others by gdb or eu-stack where one of them is installed. Otherwise /proc tells what
 //! each thread waits for in the kernel. Above each stack stands what the status board says of the rank. The ranks are
-//! stopped for some milliseconds while gdb or eu-stack reads them; py-spy does not stop them.
+//! stopped for some milliseconds while gdb or eu-stack reads them. py-spy stops a rank only if its stack changes
+//! meanwhile.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
@@ -57,15 +57,11 @@ pub fn collect(targets: &[Target]) -> Places {
         return places;
     };
     for group in python.chunks(MOST) {
-        let dumps: Vec<_> = group.iter().map(|(rank, pid)| (*rank, dump(&tool, *pid))).collect();
-        for (rank, child) in dumps {
-            let output = child.and_then(|child| child.wait_with_output());
-            match output {
-                Ok(output) if output.status.success() => {
-                    places.threads.extend(parse(&output.stdout).into_iter().map(|(t, place)| ((rank, t), place)))
-                }
-                Ok(output) => note(&mut places.notes, &String::from_utf8_lossy(&output.stderr)),
-                Err(error) => note(&mut places.notes, &error.to_string()),
+        let dumps: Vec<_> = group.iter().map(|(rank, pid)| (*rank, Dump::start(&tool, *pid, &["--json"]))).collect();
+        for (rank, dump) in dumps {
+            match dump.finish() {
+                Ok(json) => places.threads.extend(parse(&json).into_iter().map(|(t, place)| ((rank, t), place))),
+                Err(why) => note(&mut places.notes, &why),
             }
         }
     }
@@ -73,7 +69,7 @@ pub fn collect(targets: &[Target]) -> Places {
 }
 
 fn note(notes: &mut Vec<String>, why: &str) {
-    let text = format!("py-spy cannot read the source lines of the ranks: {}", reason(why));
+    let text = format!("py-spy cannot read the source lines of the ranks: {why}");
     if !notes.contains(&text) {
         notes.push(text);
     }
@@ -84,17 +80,45 @@ fn reason(why: &str) -> String {
     why.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no reason given").to_owned()
 }
 
-fn dump(tool: &Path, pid: u32) -> io::Result<std::process::Child> {
-    spawn(tool, &["dump", "--json", "--nonblocking", "--pid", &pid.to_string()])
+/// A run of py-spy that reads the stacks of one process.
+struct Dump<'a> {
+    tool: &'a Path,
+    pid: u32,
+    format: &'a [&'a str],
+    child: io::Result<Child>,
 }
 
-fn spawn(tool: &Path, args: &[&str]) -> io::Result<std::process::Child> {
+impl Dump<'_> {
+    /// Starts py-spy. It does not stop the process.
+    fn start<'a>(tool: &'a Path, pid: u32, format: &'a [&'a str]) -> Dump<'a> {
+        Dump { tool, pid, format, child: spawn(tool, pid, &[format, &["--nonblocking"]].concat()) }
+    }
+
+    /// Waits for the output. If the process runs, its stack may change while py-spy reads it, which then fails: py-spy
+    /// reads such a process again, and stops it for some milliseconds.
+    ///
+    /// # Errors
+    /// The reason why the process cannot be read.
+    fn finish(self) -> Result<Vec<u8>, String> {
+        output(self.child).or_else(|_| output(spawn(self.tool, self.pid, self.format)))
+    }
+}
+
+fn spawn(tool: &Path, pid: u32, options: &[&str]) -> io::Result<Child> {
     let mut command = Command::new(tool);
-    command.args(args);
+    command.args(["dump", "--pid", &pid.to_string()]).args(options);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // SAFETY: the closure makes one async-signal-safe system call.
     unsafe { command.pre_exec(sys::die_with_parent) };
     command.spawn()
+}
+
+fn output(child: io::Result<Child>) -> Result<Vec<u8>, String> {
+    let output = child.and_then(Child::wait_with_output).map_err(|error| error.to_string())?;
+    match output.status.success() {
+        true => Ok(output.stdout),
+        false => Err(reason(&String::from_utf8_lossy(&output.stderr))),
+    }
 }
 
 /// True if the process runs a Python interpreter, as a program or as a library.
@@ -139,13 +163,8 @@ fn find_tool(pid: u32) -> Option<PathBuf> {
 /// Why there are none.
 pub fn dump_text(pid: u32) -> Result<String, String> {
     let tool = find_tool(pid).ok_or("py-spy is not installed; `pip install py-spy`")?;
-    let output = spawn(&tool, &["dump", "--nonblocking", "--pid", &pid.to_string()])
-        .and_then(std::process::Child::wait_with_output)
-        .map_err(|error| format!("{}: {error}", tool.display()))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    Err(reason(&String::from_utf8_lossy(&output.stderr)))
+    let text = Dump::start(&tool, pid, &[]).finish()?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// The place of each thread of a dump: the innermost line of the user's own code, or else the innermost one that is not
@@ -227,6 +246,23 @@ mod tests {
         );
         assert_eq!(parse_octave("a.m:1\n").unwrap().verb, None);
         assert_eq!(parse_octave("\0\0"), None);
+    }
+
+    #[test]
+    fn a_process_whose_stack_changes_during_the_read_is_stopped_and_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let stub = |name: &str, script: &str| {
+            let file = folder.path().join(name);
+            // A shell writes the file. While a process has a file open for writing, the file cannot be executed, and a
+            // fork in another thread of this process would keep it open.
+            let text = format!("echo '#!/bin/sh\n{script}' >{0} && chmod +x {0}", file.display());
+            assert!(Command::new("sh").args(["-c", &text]).status().unwrap().success());
+            file
+        };
+        let moving = stub("moving", "case \"$*\" in *--nonblocking*) exit 1 ;; esac; echo \"$*\"");
+        assert_eq!(Dump::start(&moving, 7, &["--json"]).finish().unwrap(), b"dump --pid 7 --json\n");
+        let refused = stub("refused", "echo; echo no permission >&2; exit 1");
+        assert_eq!(Dump::start(&refused, 7, &[]).finish().unwrap_err(), "no permission");
     }
 
     fn places(json: &str) -> Vec<(u32, String, Option<String>)> {
