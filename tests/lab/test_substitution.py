@@ -466,7 +466,7 @@ def test_rows_that_make_no_sense_are_told_by_one_rank_and_ignored(tmp_path, comp
     file = tuning(tmp_path, limosa=limosa(rows=["bcast shared 2 * - magic"]))
     code, text = run(BIN / "limosa", "run", f"--tuned={file}", "-n", 2, compiled(LAYOUTS))
     assert code == 0
-    assert text.count("the tuning file makes no sense") == 1
+    assert text.count("the tuning file is invalid") == 1
     assert "`magic` is not an algorithm of bcast shared" in text
 
 

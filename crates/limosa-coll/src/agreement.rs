@@ -1,4 +1,4 @@
-//! What other layers ask of all members: to wait for each other, and to tell each other some bytes.
+//! Collectives for other layers: a barrier, and exchanges of bytes between all members.
 
 use super::buffer::Blocks;
 use super::exchange::own_among_all;
@@ -19,7 +19,7 @@ pub fn barrier(comm: &Comm) -> Result<()> {
     super::barrier::run(&Call::begin(comm))
 }
 
-/// Tells all members the bytes of each, which have the same length everywhere; returns them in rank order.
+/// Exchanges bytes of the same length between all members; returns them in rank order.
 ///
 /// # Errors
 /// Errors of the machine.
@@ -32,7 +32,7 @@ pub fn allgather_bytes(comm: &Comm, mine: &[u8]) -> Result<Vec<u8>> {
     Ok(all)
 }
 
-/// Gives each member the part of bytes for it from each, of any length; returns those for this one in rank order.
+/// Sends each member its part, of any length; returns the parts for this rank in rank order.
 ///
 /// # Errors
 /// `MPI_ERR_NO_MEM`, and errors of the machine.
@@ -48,7 +48,7 @@ pub fn alltoall_bytes(comm: &Comm, parts: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
         ends.collect::<Vec<i64>>()
     };
     let mut sent = parts.concat();
-    // The address of no bytes at all would be that of MPI_IN_PLACE.
+    // The address of an empty vector would be that of MPI_IN_PLACE.
     sent.reserve(1);
     let counts: Vec<i64> = parts.iter().map(|part| part.len() as i64).collect();
     let send = Blocks::uneven(sent.as_mut_ptr(), &counts, displacements(&counts), byte(), "parts")?;
@@ -68,13 +68,13 @@ pub fn alltoall_bytes(comm: &Comm, parts: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     Ok(starts.iter().zip(&counts).map(part).collect())
 }
 
-/// How another rank's last blocking operation differs from this rank's, where no rank has needed another one so that
-/// neither has noticed; as far as that is seen in shared memory.
+/// Returns how another rank's last blocking operation differs from this rank's, as far as shared memory shows it, where
+/// the operation itself needed no other rank and therefore did not notice.
 pub fn unseen_difference(comm: &Comm) -> Option<String> {
     CommState::of(comm).group_if_any()?.unseen_difference(comm)
 }
 
-/// How the layer below has members agree: see [`Agreement`].
+/// The agreement that the layer below calls: see [`Agreement`].
 struct ByCollectives;
 
 impl Agreement for ByCollectives {
@@ -87,7 +87,7 @@ impl Agreement for ByCollectives {
     }
 }
 
-/// Lets communicators be made by means of collectives. To be called before the first communicator is made.
+/// Lets communicators be created by means of collectives. Call it before the first communicator is created.
 pub fn plug_in() {
     comm::plug_in(&ByCollectives);
 }

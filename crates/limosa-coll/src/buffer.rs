@@ -1,7 +1,7 @@
-//! The program's buffers, as collectives see them: checked, and with counts and addresses wide enough for any size.
+//! Checked buffers of the program, with counts and addresses wide enough for any size.
 //!
-//! `MPI_IN_PLACE` is no buffer: where it has a meaning, an operation takes an `Option`, and `None` says that the
-//! program passed it ([`Buffer::or_in_place`], [`Blocks::or_in_place`]). Everywhere else it is an error.
+//! `MPI_IN_PLACE` is no buffer. Where it is valid, an operation takes an `Option`, and `None` stands for it
+//! ([`Buffer::or_in_place`], [`Blocks::or_in_place`]). Everywhere else it is an error.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use limosa_mpi::datatype::{Datatype, Held};
 use limosa_mpi::error::{Error, Result};
 use limosa_mpi::fail;
 
-/// Most elements of a buffer that [`Buffer::dense`] makes: their bytes can be counted.
+/// Limit for the number of elements of a buffer that [`Buffer::dense`] makes: their bytes cannot overflow.
 const MANY: u64 = 1 << 16;
 
-/// Bytes from address 0 on in which no buffer can be.
+/// Bytes from address 0 on that are never part of a buffer.
 const FIRST_PAGE: i64 = 4096;
 
 /// `count` elements of a datatype at an address.
 ///
-/// Whoever builds one for memory that messages are to move in or out of promises that this memory is what the program
-/// has passed for the operation: valid until its end, readable or writable as its parameter says.
+/// The creator of a buffer promises that its memory is what the program has passed for the operation: valid until the
+/// end of the operation, and readable or writable as the parameter says.
 #[derive(Clone)]
 pub struct Buffer {
     pub(super) base: *mut u8,
@@ -31,7 +31,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// The program's argument `arg`, checked.
+    /// Checks the program's argument `arg`.
     ///
     /// # Errors
     /// `MPI_ERR_COUNT` (negative, or more bytes than there can be), `MPI_ERR_TYPE` (not committed), `MPI_ERR_BUFFER`
@@ -48,8 +48,8 @@ impl Buffer {
         Ok(Buffer { base, count: count as usize, datatype })
     }
 
-    /// Some elements without gaps between them, for which [`Buffer::new`] would find nothing wrong; `None` if they may
-    /// be anything else.
+    /// Makes a buffer of elements without gaps for which [`Buffer::new`] would find no error; `None` for any other
+    /// buffer.
     #[inline(always)]
     pub fn dense(base: *mut u8, count: i64, datatype: Held) -> Option<Buffer> {
         let bytes = datatype.dense_bytes()?;
@@ -58,7 +58,7 @@ impl Buffer {
         is_usable.then(|| Buffer { base, count: count as usize, datatype })
     }
 
-    /// As [`Buffer::new`], or `None` for `MPI_IN_PLACE`. `datatype` is asked for only if it is significant.
+    /// As [`Buffer::new`], or `None` for `MPI_IN_PLACE`. Calls `elements` only if the datatype is significant.
     ///
     /// # Errors
     /// As for [`Buffer::new`], and those of `elements`.
@@ -75,33 +75,32 @@ impl Buffer {
         Buffer::new(base, count, datatype, arg).map(Some)
     }
 
-    /// Data bytes.
+    /// Returns the number of data bytes.
     pub(super) fn bytes(&self) -> usize {
         self.count * self.datatype.size() as usize
     }
 
-    /// Whether two buffers of as many bytes without gaps may overlap.
+    /// Whether two buffers of `bytes` data bytes without gaps may overlap.
     #[inline]
     pub(super) fn is_near(&self, other: &Buffer) -> bool {
         (self.base as usize).abs_diff(other.base as usize) < self.bytes().max(1)
     }
 
-    /// The memory, for transfers and copies.
+    /// Returns the memory, for transfers and copies.
     #[inline]
     pub(super) fn region(&self) -> Region {
-        // SAFETY: the promise of the buffer's builder.
+        // SAFETY: the promise of the buffer's creator.
         unsafe { self.datatype.region(self.base, self.count) }
     }
 
-    /// `count` of the elements, from element `first` on.
+    /// Returns `count` of the elements, from element `first` on.
     pub(super) fn slice(&self, first: usize, count: usize) -> Buffer {
         debug_assert!(first + count <= self.count);
         let base = self.base.wrapping_offset(first as isize * self.datatype.extent() as isize);
         Buffer { base, count, datatype: self.datatype.clone() }
     }
 
-    /// Where the data bytes are, as long as they follow each other: from the first address to the second one. The same
-    /// address twice if there are none.
+    /// Returns the range of addresses of the first contiguous data bytes; it is empty if there are no data.
     fn span(&self) -> (usize, usize) {
         if let Some(place) = self.datatype.contiguous_at(self.count) {
             let start = self.base.wrapping_offset(place) as usize;
@@ -125,7 +124,7 @@ pub struct Blocks {
 
 #[derive(Clone)]
 enum Shape {
-    /// Blocks of equal size, one after the other.
+    /// Blocks of equal size, contiguous in rank order.
     Even { count: usize, datatype: Held },
     /// Counts, and displacements in extents of the datatype.
     Uneven { counts: Vec<usize>, displs: Vec<i64>, datatype: Held },
@@ -134,7 +133,7 @@ enum Shape {
 }
 
 impl Blocks {
-    /// `count` elements for each of `ranks` ranks.
+    /// Makes blocks of `count` elements for each of `ranks` ranks.
     ///
     /// # Errors
     /// As for [`Buffer::new`].
@@ -147,7 +146,7 @@ impl Blocks {
         Ok(Blocks { base: whole.base, shape: Shape::Even { count: count as usize, datatype: whole.datatype } })
     }
 
-    /// `counts[i]` elements for rank `i`, at `displs[i]` extents.
+    /// Makes blocks of `counts[i]` elements for rank `i`, at `displs[i]` extents.
     ///
     /// # Errors
     /// As for [`Buffer::new`].
@@ -167,7 +166,7 @@ impl Blocks {
         Ok(Blocks { base, shape: Shape::Uneven { counts: checked, displs, datatype } })
     }
 
-    /// `counts[i]` elements of `datatypes[i]` for rank `i`, at `displs[i]` bytes.
+    /// Makes blocks of `counts[i]` elements of `datatypes[i]` for rank `i`, at `displs[i]` bytes.
     ///
     /// # Errors
     /// As for [`Buffer::new`].
@@ -180,7 +179,7 @@ impl Blocks {
     ) -> Result<Blocks> {
         let mut checked = Vec::with_capacity(counts.len());
         for (block, (&count, datatype)) in counts.iter().zip(&datatypes).enumerate() {
-            // With MPI_BOTTOM the displacements are addresses. The first page of memory is nobody's.
+            // With MPI_BOTTOM the displacements are addresses. The first page of memory is never mapped.
             let start = if base.is_null() && displs[block] >= FIRST_PAGE { displs[block] as *mut u8 } else { base };
             check_block(start, count, datatype, arg, block)?;
             checked.push(count as usize);
@@ -189,7 +188,7 @@ impl Blocks {
         Ok(Blocks { base, shape: Shape::Each { counts: checked, displs, datatypes } })
     }
 
-    /// What `make` makes, or `None` for `MPI_IN_PLACE`.
+    /// Calls `make`, or returns `None` for `MPI_IN_PLACE`.
     ///
     /// # Errors
     /// Those of `make`.
@@ -197,7 +196,7 @@ impl Blocks {
         if base as usize == MPI_IN_PLACE { Ok(None) } else { make().map(Some) }
     }
 
-    /// The block of a rank.
+    /// Returns the block of a rank.
     pub(super) fn of(&self, rank: usize) -> Buffer {
         let (base, count, datatype) = self.at(rank);
         Buffer { base, count, datatype: datatype.clone() }
@@ -215,7 +214,7 @@ impl Blocks {
         (self.base.wrapping_offset(offset as isize), count, datatype)
     }
 
-    /// The blocks of `ranks` ranks from `first` on, of blocks that are equal.
+    /// Returns the blocks of `ranks` ranks from `first` on as one buffer; blocks must be equal.
     pub(super) fn run(&self, first: usize, ranks: usize) -> Buffer {
         let Shape::Even { count, .. } = &self.shape else {
             unreachable!("only blocks of equal size are asked for in one piece")
@@ -223,7 +222,7 @@ impl Blocks {
         Buffer { count: count * ranks, ..self.of(first) }
     }
 
-    /// The same blocks, of equal size, as blocks of `each` of them.
+    /// Returns the same equal blocks, grouped by `each`.
     pub(super) fn grouped(&self, each: usize) -> Blocks {
         let Shape::Even { count, datatype } = &self.shape else {
             unreachable!("only blocks of equal size are grouped")
@@ -231,8 +230,7 @@ impl Blocks {
         Blocks { base: self.base, shape: Shape::Even { count: count * each, datatype: datatype.clone() } }
     }
 
-    /// The blocks of some ranks, in the order of this list, as blocks of their own: the one of `ranks[i]` is that of
-    /// rank `i`.
+    /// Returns the blocks of some ranks, renumbered: block `i` is that of rank `ranks[i]`.
     pub(super) fn subset(&self, ranks: &[u32]) -> Blocks {
         if let (Shape::Even { .. }, Some(first)) = (&self.shape, consecutive_from(ranks)) {
             return Blocks { base: self.at(first).0, shape: self.shape.clone() };
@@ -240,7 +238,7 @@ impl Blocks {
         Blocks::those_of(self.base, ranks.iter().map(|rank| self.of(*rank as usize)))
     }
 
-    /// These buffers as blocks.
+    /// Returns these buffers as blocks.
     fn those_of(base: *mut u8, buffers: impl Iterator<Item = Buffer>) -> Blocks {
         let mut shape = (Vec::new(), Vec::new(), Vec::new());
         for buffer in buffers {
@@ -251,11 +249,11 @@ impl Blocks {
         Blocks { base, shape: Shape::Each { counts: shape.0, displs: shape.1, datatypes: shape.2 } }
     }
 
-    /// The blocks of groups of ranks, each group's as one block; the groups are those of rank 0, 1 and so on. They are
-    /// even if `alike`, for groups of equal size that follow each other.
+    /// Returns the blocks of groups of ranks, with one block per group; the first group is that of rank 0. The result
+    /// is even if `alike`, for groups of equal size that follow each other.
     ///
     /// # Errors
-    /// `MPI_ERR_NO_MEM`, and that there are more bytes than there can be.
+    /// `MPI_ERR_NO_MEM`; the number of bytes overflows.
     pub(super) fn joined<'g>(&self, groups: impl Iterator<Item = &'g [u32]>, alike: Option<usize>) -> Result<Blocks> {
         if let (Shape::Even { .. }, Some(each)) = (&self.shape, alike) {
             return Ok(self.grouped(each));
@@ -264,7 +262,7 @@ impl Blocks {
         Ok(Blocks::those_of(self.base, buffers.into_iter()))
     }
 
-    /// The blocks of some ranks, in the order of this list, as one buffer.
+    /// Returns the blocks of some ranks, in the order of this list, as one buffer.
     ///
     /// # Errors
     /// As for [`Blocks::joined`].
@@ -284,29 +282,29 @@ impl Blocks {
         Ok(Buffer { base: self.base, count: 1, datatype: datatype.into() })
     }
 
-    /// The memory of the block of a rank.
+    /// Returns the memory of a rank's block.
     pub(super) fn region(&self, rank: usize) -> Region {
         let (base, count, datatype) = self.at(rank);
-        // SAFETY: the promise of the blocks' builder.
+        // SAFETY: the promise of the blocks' creator.
         unsafe { datatype.region(base, count) }
     }
 
-    /// True if all blocks have the same size by the way they were described.
+    /// Whether all blocks have the same size by construction.
     pub(super) fn are_even(&self) -> bool {
         matches!(self.shape, Shape::Even { .. })
     }
 
-    /// Data bytes of the largest block of `ranks` ranks.
+    /// Returns the data bytes of the largest block of `ranks` ranks.
     pub(super) fn most_bytes(&self, ranks: usize) -> usize {
         if self.are_even() { self.bytes(0) } else { (0..ranks).map(|rank| self.bytes(rank)).max().unwrap_or(0) }
     }
 
-    /// Data bytes of the first `blocks` blocks.
+    /// Returns the data bytes of the first `blocks` blocks.
     pub(super) fn all_bytes(&self, blocks: usize) -> usize {
         (0..blocks).map(|block| self.bytes(block)).fold(0, usize::saturating_add)
     }
 
-    /// Data bytes of the block of a rank.
+    /// Returns the data bytes of a rank's block.
     pub(super) fn bytes(&self, rank: usize) -> usize {
         match &self.shape {
             Shape::Even { count, datatype } => count * datatype.size() as usize,
@@ -316,7 +314,7 @@ impl Blocks {
     }
 }
 
-/// The first of ranks that follow each other.
+/// Returns the first of consecutive ranks; `None` if they are not consecutive.
 fn consecutive_from(ranks: &[u32]) -> Option<usize> {
     ranks.windows(2).all(|pair| pair[0] + 1 == pair[1]).then(|| ranks.first().map_or(0, |first| *first as usize))
 }
@@ -332,7 +330,7 @@ fn check_elements(count: i64, datatype: &Datatype, arg: &str) -> Result<()> {
 
 #[inline]
 fn check_address(base: *mut u8, count: i64, datatype: &Datatype, arg: &str) -> Result<()> {
-    // With a derived datatype address 0 is MPI_BOTTOM.
+    // With a derived datatype, address 0 is MPI_BOTTOM.
     if base.is_null() && count != 0 && datatype.size() != 0 && datatype.is_predefined() {
         fail!(MPI_ERR_BUFFER, "{arg} is a null pointer, but has {count} elements of {}", datatype.describe());
     }
@@ -350,7 +348,7 @@ fn check_block(base: *mut u8, count: i64, datatype: &Datatype, arg: &str, block:
     check_address(base, count, datatype, arg)
 }
 
-/// Fails if data would be read from and written to the same place. Of buffers with gaps the first piece is looked at.
+/// Fails if the send and receive buffers overlap. Of a buffer with gaps, only the first contiguous piece is checked.
 ///
 /// # Errors
 /// `MPI_ERR_BUFFER`.
@@ -384,7 +382,7 @@ fn not_apart(read: (usize, usize), write: (usize, usize)) -> Error {
 }
 
 impl Blocks {
-    /// As [`check_apart`], of the blocks of so many ranks and a buffer.
+    /// As [`check_apart`], for the blocks of `ranks` ranks and a buffer.
     ///
     /// # Errors
     /// `MPI_ERR_BUFFER`.
@@ -393,7 +391,7 @@ impl Blocks {
         self.spans(ranks).try_for_each(|block| check_spans(span, block))
     }
 
-    /// As [`check_apart`], of the blocks of so many ranks and those that others get.
+    /// As [`check_apart`], for the blocks of `ranks` ranks on both sides.
     ///
     /// # Errors
     /// `MPI_ERR_BUFFER`.
@@ -401,7 +399,7 @@ impl Blocks {
         self.check_apart_from_others(ranks, receive, ranks)
     }
 
-    /// As [`check_apart`], of so many blocks here and so many there.
+    /// As [`check_apart`], for `here` sent blocks and `there` received blocks.
     ///
     /// # Errors
     /// `MPI_ERR_BUFFER`.
@@ -416,9 +414,9 @@ impl Blocks {
         self.spans(here).try_for_each(|read| receive.spans(there).try_for_each(|write| check_spans(read, write)))
     }
 
-    /// Where the blocks of so many ranks are.
+    /// Returns the spans of the blocks of `ranks` ranks.
     fn spans(&self, ranks: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
-        // Blocks that follow each other without gaps are one.
+        // Contiguous blocks are one span.
         let joined = match &self.shape {
             Shape::Even { count, datatype } => datatype.contiguous_at(count * ranks).is_some(),
             _ => false,

@@ -1,23 +1,23 @@
-//! What this rank has called on a communicator, and what it has heard of the calls of others: for finding ranks that
-//! differ where operations go by messages, and those in the background ([`crate::disagreement`]).
+//! Log of this rank's calls on a communicator and of the calls that other ranks have reported. It finds ranks that
+//! differ, for operations by messages and in the background ([`crate::disagreement`]).
 //!
-//! The tag of a collective's messages holds the number and the signature of its call ([`crate::numbers`]), so that
-//! messages of calls that differ never match. They are found in two ways:
-//! 1. *A message comes for which nobody has posted a receive.* Its tag is compared with what this rank has called under
-//!    that number. If it has not come so far, that is noted, and compared when it calls.
-//! 2. *A rank waits for long.* It tells those for whom it waits what it has called ([`Inquirer`]); they compare it in
-//!    the same way. A rank that is merely late has nothing to compare, and answers nothing.
+//! The tag of a collective's messages holds the number and the signature of its call ([`crate::numbers`]), so messages
+//! of calls that differ never match. Such calls are found in two ways:
+//! 1. *A message arrives without a posted receive.* Its tag is compared with this rank's call of that number. If this
+//!    rank has not come to that call yet, the tag is recorded, and compared at the call.
+//! 2. *A rank waits for long.* It reports its call to the ranks that it waits for ([`Inquirer`]), which compare it in
+//!    the same way. A rank that is merely late has nothing to compare, and does not answer.
 //!
-//! A blocking operation and one in the background never match. A rank that waits for long says also how many of each
-//! sort it has begun, so that the other one sees that both wait for each other: neither has come to the other one's
-//! operation. A rank with a single thread that has waited for longer says so too: then it is wrong already if the other
-//! one has begun an operation that the first had not begun before its own, to which the other has not come itself. With
-//! several threads that is no mistake: another thread may be about to call.
+//! A blocking operation and an operation in the background never match. A rank that waits for long also reports how
+//! many operations of each sort it has begun. The receiver thus sees a deadlock in which neither rank has come to the
+//! operation of the other rank. A rank with a single thread reports a very long wait as well. The receiver then finds
+//! an error if it has begun an operation of the other sort that the sender had not begun before its own, without having
+//! come to the sender's operation. With several threads this is no error: another thread may be about to call.
 //!
 //! Contract
-//! - A call that has failed before its signature was known is not in the log: it differs from nobody.
-//! - The log holds the last [`KEPT`] calls of a sort, and all persistent ones. Blocking calls in shared memory are not in
-//!   the log: what they were is read from this rank's notes there.
+//! - A call that has failed before its signature was known is not in the log: it differs from no other call.
+//! - The log holds the last [`KEPT`] calls of a sort, and all persistent ones. Blocking calls in shared memory are not
+//!   in the log: they are read from this rank's notes there.
 //! - It may be used with the engine's lock, and does not call the engine while it holds its own.
 
 use std::cell::Cell;
@@ -36,23 +36,23 @@ use limosa_mpi::error::Error;
 use limosa_mpi::group::Group;
 use limosa_mpi::observe::{Inquiry, has_several_callers};
 
-/// Calls of a sort that are kept.
+/// Number of calls of a sort that are kept.
 const KEPT: usize = 64;
 
-/// Where this rank does blocking calls without telling the log.
+/// Blocking calls that this rank does not enter in the log.
 pub(super) trait OwnCalls: Send + Sync {
-    /// What it has called there under a number, counted from 0 as all blocking collectives are; `None` if it was not
-    /// there, or that is not known any more.
+    /// Returns the call of a number, counted from 0 as all blocking collectives are; `None` if it was not done there,
+    /// or is no longer known.
     fn called(&self, number: u64) -> Option<Signature>;
 }
 
-/// The calls of a communicator.
+/// The calls of this rank on a communicator, and reports of other ranks' calls.
 pub(super) struct CallLog {
     context: u64,
     group: Arc<Group>,
     me: usize,
     numbers: Arc<Numbers>,
-    /// Where this rank does blocking calls in shared memory, if it does.
+    /// Blocking calls of this rank in shared memory, if it does any.
     shared: OnceLock<Weak<dyn OwnCalls>>,
     this: Weak<CallLog>,
     entries: Mutex<Entries>,
@@ -63,12 +63,12 @@ struct Entries {
     own: [Recent<Signature>; 2],
     persistent: BTreeMap<u64, Signature>,
     heard: [Recent<Heard>; 3],
-    /// What others have said last of a call in which they wait and to which this rank has not come, by rank.
+    /// The latest report, by rank, of a very long wait in a call to which this rank has not come.
     told: BTreeMap<usize, Told>,
     waits: Vec<Wait>,
 }
 
-/// The last calls of a sort, by number.
+/// The latest calls of a sort, by number.
 struct Recent<T>(Vec<Option<(u64, T)>>);
 
 impl<T> Default for Recent<T> {
@@ -89,12 +89,12 @@ impl<T: Copy> Recent<T> {
     }
 }
 
-/// What another rank has called.
+/// A call of another rank, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Said {
-    /// As it says.
+    /// The signature, from an inquiry.
     Whole(Signature),
-    /// As the tag of its message says.
+    /// The code of the signature, from the tag of a message.
     Code(u32),
 }
 
@@ -106,7 +106,7 @@ impl Said {
         }
     }
 
-    /// What is called, as far as that can be known, as opposed to another call.
+    /// Returns the signature as far as it can be known, given the different call `other`.
     fn signature(self, sort: Sort, other: Signature, ranks: usize) -> Signature {
         match self {
             Said::Whole(signature) => signature,
@@ -121,31 +121,31 @@ struct Heard {
     from: usize,
 }
 
-/// A rank waits in an operation, and had begun this when it said so.
+/// Report of a rank that waits in an operation, with the operations that it had begun.
 #[derive(Clone, Copy)]
 struct Told {
     number: u64,
     signature: Signature,
     begun: Counts,
-    /// Nobody else calls there, and it has waited for long.
+    /// Whether the sender has waited for very long with a single thread.
     is_alone: bool,
 }
 
-/// In the word with the signature: [`Told::is_alone`].
+/// Flag for [`Told::is_alone`] in the word with the signature.
 const ALONE: u64 = 1 << 32;
-/// A rank that waits says that it is alone with this inquiry.
+/// Number of the inquiry with which a waiting rank says that it has a single thread.
 const SAYS_ALONE: u32 = 4;
 
-/// This rank has waited for long in an operation.
+/// A long wait of this rank in an operation.
 struct Wait {
     number: u64,
     signature: Signature,
-    /// What it had begun then.
+    /// Operations that this rank had begun by then.
     begun: Counts,
     inquiries: u32,
 }
 
-/// Two ranks differ.
+/// Two ranks whose calls differ.
 #[derive(Debug, PartialEq, Eq)]
 struct Found {
     ranks: [usize; 2],
@@ -160,8 +160,8 @@ impl Entries {
         }
     }
 
-    /// What this rank has called under a number, given what another one has called under it. Non-blocking and
-    /// persistent calls are counted together.
+    /// Returns this rank's call that corresponds to another rank's call of a number. Non-blocking and persistent calls
+    /// are counted together.
     fn counterpart(&self, sort: Sort, number: u64) -> Option<Signature> {
         let other = match sort {
             Sort::Blocking => None,
@@ -173,7 +173,7 @@ impl Entries {
 }
 
 impl CallLog {
-    /// That of a communicator, which listens to what others call there from now on.
+    /// Returns the log of a communicator, which from now on receives the calls of other ranks there.
     pub(super) fn open(comm: &Comm, engine: &Engine, numbers: &Arc<Numbers>) -> Arc<CallLog> {
         let log = Arc::new_cyclic(|this| CallLog {
             context: comm.coll_context(),
@@ -189,23 +189,24 @@ impl CallLog {
         log
     }
 
-    /// That of a communicator, if it was opened.
+    /// Returns the log of a communicator, if it was opened.
     #[cold]
     pub(super) fn of(comm: &Comm) -> Option<Arc<CallLog>> {
         comm.engine_if_any()?.listener(comm.coll_context())
     }
 
-    /// This rank does blocking calls here too.
+    /// Adds a source of blocking calls that are not in the log.
     pub(super) fn read_also(&self, calls: Weak<dyn OwnCalls>) {
         let _ = self.shared.set(calls);
     }
 
-    /// What this rank has called, blocking, under a number, as far as the log says.
+    /// Returns the signature of this rank's blocking call of a number, as far as the log has it.
     pub(super) fn blocking(&self, number: u64) -> Option<Signature> {
         self.entries.lock().own(Sort::Blocking, number)
     }
 
-    /// This rank has begun a call. If others are known to differ, this ends the communicator's collectives.
+    /// Enters a call that this rank has begun. If another rank is known to differ, this ends the communicator's
+    /// collectives.
     pub(super) fn enter(&self, engine: &Engine, number: u64, signature: Signature) {
         if !signature.is_known() {
             return;
@@ -228,18 +229,18 @@ impl CallLog {
         }
     }
 
-    /// How what was heard of a call of a sort differs from this rank's call of that number, if it does.
+    /// Returns how a reported call of a sort differs from this rank's call of the same number, if it does.
     fn compare(&self, sort: Sort, Heard { said, from }: Heard, own: Signature) -> Option<Found> {
         let differs = match said {
             Said::Whole(signature) => signature.conflicts_with(own),
-            // Numbers in tags are short, and those of persistent calls may be old.
+            // Numbers in tags are truncated, and those of persistent calls may be old.
             Said::Code(code) => code != own.code() && sort == own.sort(),
         };
         let first = said.signature(sort, own, self.group.size());
         differs.then_some(Found { ranks: [from, self.me], difference: Difference { first, second: own } })
     }
 
-    /// Another rank has called something.
+    /// Records the call of another rank.
     fn hear(&self, sort: Sort, number: u64, heard: Heard) -> Option<Found> {
         let mut entries = self.entries.lock();
         if let Some(own) = entries.counterpart(sort, number) {
@@ -253,15 +254,15 @@ impl CallLog {
         if matches!(heard.said, Said::Whole(_)) {
             place.set(number, heard);
         }
-        // Two others may differ, whatever this rank is going to call.
+        // Two other ranks may differ, whatever this rank is going to call.
         let second = heard.said.signature(sort, Signature::default(), self.group.size());
         let first = before.said.signature(sort, second, self.group.size());
         (before.said.code() != heard.said.code())
             .then_some(Found { ranks: [before.from, heard.from], difference: Difference { first, second } })
     }
 
-    /// A rank waits in an operation and has begun this: it is for ever if this rank waits in one that the other has not
-    /// come to, and has not come to the other one's.
+    /// Finds a deadlock with a rank that waits in an operation: this rank waits in an operation that the sender has not
+    /// come to, and has not come to the sender's operation.
     fn find_circle(&self, from: usize, told: Told) -> Option<Found> {
         let is_blocking = |signature: Signature| signature.sort() == Sort::Blocking;
         let entries = self.entries.lock();
@@ -274,8 +275,8 @@ impl CallLog {
         Some(Found { ranks: [from, self.me], difference })
     }
 
-    /// A rank waits in an operation to which this one has not come: whether this one has begun one of the other sort
-    /// that the first had not begun before.
+    /// Finds swapped calls with a rank that waits in an operation to which this rank has not come: this rank has begun
+    /// an operation of the other sort that the sender had not begun before.
     fn find_swapped(&self, from: usize, told: Told) -> Option<Found> {
         let (sort, mine) = (told.signature.sort(), self.numbers.begun());
         if !told.is_alone || mine.of(sort) > told.number || has_several_callers() {
@@ -292,7 +293,7 @@ impl CallLog {
         Some(Found { ranks: [from, self.me], difference: Difference { first: told.signature, second } })
     }
 
-    /// The same, when this rank begins a call.
+    /// As [`CallLog::find_swapped`], when this rank begins a call.
     fn find_swapped_with(&self, entries: &mut Entries, number: u64, signature: Signature) -> Option<Found> {
         if entries.told.is_empty() || has_several_callers() {
             return None;
@@ -307,8 +308,8 @@ impl CallLog {
         Some(Found { ranks: [*from, self.me], difference })
     }
 
-    /// Compares what was heard of a blocking call with what this rank has noted of its own of that number, if it has
-    /// done that in shared memory: done later, because it takes locks.
+    /// Compares a reported blocking call with this rank's note of that number, if it was done in shared memory.
+    /// Comparing takes locks, so the program's thread does it later.
     fn compare_note(&self, number: u64, heard: Heard) -> Option<ProgramJob> {
         let is_there = self.shared.get().is_some() && number < self.numbers.begun().blocking;
         let log = self.this.clone();
@@ -324,7 +325,7 @@ impl CallLog {
         })
     }
 
-    /// Another rank has called something: what is to be done about it.
+    /// Handles the call of another rank; returns what the program's thread has to do about it.
     fn listen(&self, sort: Sort, number: u64, heard: Heard) -> Option<ProgramJob> {
         let is_known = self.entries.lock().counterpart(sort, number).is_some();
         match self.hear(sort, number, heard) {
@@ -375,17 +376,17 @@ impl Listener for CallLog {
     }
 }
 
-/// Calls its argument with some ranks.
+/// Calls its argument with each of some ranks.
 pub(super) type ListRanks<'a> = dyn Fn(&mut dyn FnMut(usize)) + 'a;
 
-/// Asks others what they do, for an operation in which this thread waits.
+/// Inquires at other ranks on behalf of an operation in which this thread waits.
 pub(super) struct Inquirer<'a, F> {
     comm: &'a Comm,
     signature: Signature,
-    /// Its number; `None` for the blocking operation that was begun last.
+    /// Number of the operation; `None` for the latest blocking operation.
     number: Option<u64>,
     inquired: Cell<Option<LoggedCall>>,
-    /// Gives the ranks for whom it waits.
+    /// Lists the ranks that it waits for.
     awaited: F,
 }
 
@@ -420,7 +421,8 @@ impl<F> Drop for Inquirer<'_, F> {
     }
 }
 
-/// Tells those for whom this rank waits in a call what that is. [`end_inquiries`] is to follow once it waits no more.
+/// Reports the call in which this rank waits to the ranks that it waits for. [`end_inquiries`] must follow after the
+/// wait.
 #[cold]
 pub(super) fn inquire(comm: &Comm, call: LoggedCall, awaited: &ListRanks<'_>) {
     let LoggedCall { number, signature } = call;
@@ -440,9 +442,9 @@ pub(super) fn inquire(comm: &Comm, call: LoggedCall, awaited: &ListRanks<'_>) {
         }
     };
     let is_alone = inquiries >= SAYS_ALONE && !has_several_callers();
-    // Who computes is disturbed once.
+    // Interrupts a computing rank only once.
     let urgency = if inquiries == SAYS_ALONE { Urgency::Urgent } else { Urgency::Normal };
-    // Of more messages than the log keeps in mind some were forgotten.
+    // The log may have dropped some messages if more came than it keeps.
     engine.overhear_again(log.context, &*log);
     awaited(&mut |rank| {
         if let Some(peer) = log.group.world_rank(rank).filter(|_| rank != log.me) {
@@ -453,7 +455,7 @@ pub(super) fn inquire(comm: &Comm, call: LoggedCall, awaited: &ListRanks<'_>) {
     });
 }
 
-/// This rank does not wait any more in a call about which it has inquired.
+/// Ends the inquiries of a call in which this rank no longer waits.
 #[cold]
 pub(super) fn end_inquiries(comm: &Comm, call: LoggedCall) {
     if let Some(log) = CallLog::of(comm) {

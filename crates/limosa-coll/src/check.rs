@@ -1,17 +1,18 @@
-//! The comparison of the calls of a collective between its ranks, while the checks are on ([`limosa_mpi::check`]).
+//! Comparison of collective calls between ranks, while the checks are on ([`limosa_mpi::check`]).
 //!
-//! Before an operation the ranks exchange, on a communicator of the same members that nothing else uses
-//! ([`Comm::twin`]), which function they have called, from which line, and which basic types they send to each other.
+//! Before an operation the ranks exchange records of their calls, on a separate communicator of the same members
+//! ([`Comm::twin`]): the function, its source line, and the basic types that it sends to each rank.
 //!
 //! - *Different functions, roots or operations* end the collectives of the communicator, as without the checks
 //!   ([`crate::disagreement`]); every rank finds them, with the lines of both calls.
-//! - *Different datatypes* are an error of the rank that expects others, after the operation: so no rank waits for a
-//!   rank that has given up.
+//! - *Different datatypes* are an error of the rank that expects others. It is raised after the operation, so no rank
+//!   waits for a rank that has given up.
 //!
-//! All exchanges are non-blocking operations of one sequence, whatever they precede, so that all ranks take part in
-//! the same exchange even if they are about to call different functions. A blocking operation waits for two of them:
-//! before its arguments are read ([`agree`]), so that a rank whose arguments are wrong stays in step, and before it
-//! begins ([`compare`]). For other operations there is one, from the call that makes the request ([`Compared`]).
+//! All exchanges are non-blocking operations of one sequence, whatever they precede, so all ranks take part in the same
+//! exchange even if they are about to call different functions. A blocking operation waits for two of them. The first
+//! comes before its arguments are read ([`agree`]), so that a rank with wrong arguments stays in step; the second comes
+//! before the operation begins ([`compare`]). For other operations there is one exchange, from the call that makes the
+//! request ([`Compared`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,13 +37,13 @@ use super::inter::Part;
 use super::kind::{Kind, Signature};
 use super::{Call, alltoall};
 
-/// What this rank sends to each rank, and what it expects from each; `None` where nothing is sent, or nothing known.
+/// Types that this rank sends to and expects from each rank; `None` where no data are sent, or nothing is known.
 pub struct Types {
     /// The call, with its root and operation as far as they are known.
     signature: Signature,
     sends: Vec<Option<Sequence>>,
     expects: Vec<Option<Sequence>>,
-    /// On an intercommunicator: where the ranks of the remote group are among both groups.
+    /// On an intercommunicator: the range of the remote group's ranks within both groups.
     remote: Range<usize>,
 }
 
@@ -64,12 +65,12 @@ impl Types {
         }
     }
 
-    /// Of an operation that moves no data, or of which nothing but its function is known yet.
+    /// Types of an operation that moves no data, or of which only the function is known yet.
     pub fn none(comm: &Comm) -> Types {
         Types::new(comm.size(), |_| None, |_| None)
     }
 
-    /// The same, with a root. A root that is no rank is an error of the call.
+    /// Adds the root. A root that is no rank is an error of the call.
     fn rooted(mut self, root: i32) -> Types {
         if let Some(root) = usize::try_from(root).ok().filter(|root| *root < self.sends.len()) {
             self.signature = self.signature.with_root(root);
@@ -77,7 +78,7 @@ impl Types {
         self
     }
 
-    /// Of an operation between two groups: what this rank sends to each rank of the remote one, and expects from it.
+    /// Types of an operation between two groups: sent to and expected from each rank of the remote group.
     fn between(
         inter: &Inter,
         sends: impl Fn(usize) -> Option<Sequence>,
@@ -92,23 +93,23 @@ impl Types {
         Types { remote, ..types }
     }
 
-    /// What a buffer holds.
+    /// Returns the types of a buffer.
     pub fn whole(buffer: &Buffer) -> Sequence {
         buffer.datatype.sequence().repeated(buffer.count as u64)
     }
 
-    /// What one of several blocks holds.
+    /// Returns the types of one of several blocks.
     pub fn part(blocks: &Blocks, rank: usize) -> Sequence {
         Types::whole(&blocks.of(rank))
     }
 
-    /// Of an operation between two groups of which nothing is known here.
+    /// Types of an operation between two groups, unknown at this rank.
     pub fn unknown_between(inter: &Inter) -> Types {
         Types::between(inter, |_| None, |_| None)
     }
 
-    /// Of a broadcast, a gather, a scatter or a reduction between two groups: `root` has the root's part, a buffer for
-    /// all or one for each rank of the other group; `other` is what any other process sends or gets.
+    /// Types of a broadcast, a gather, a scatter or a reduction between two groups. `root` has the root's part, a
+    /// buffer for all or for each rank of the remote group; `other` is what any other process sends or receives.
     pub fn rooted_between(
         inter: &Inter,
         part: Part,
@@ -121,26 +122,27 @@ impl Types {
         if root_sends { Types::between(inter, of_root, of_other) } else { Types::between(inter, of_other, of_root) }
     }
 
-    /// Of an operation between two groups in which each rank sends the same to all, and gets a part from each.
+    /// Types of an operation between two groups in which each rank sends the same to all, and receives a part from
+    /// each.
     pub fn allgather_between(inter: &Inter, send: &Buffer, receive: &Blocks) -> Types {
         Types::between(inter, |_| of(send), |rank| of(&receive.of(rank)))
     }
 
-    /// Of an operation between two groups in which each rank sends a part to each.
+    /// Types of an operation between two groups in which each rank sends a part to each.
     pub fn alltoall_between(inter: &Inter, send: &Blocks, receive: &Blocks) -> Types {
         Types::between(inter, |rank| of(&send.of(rank)), |rank| of(&receive.of(rank)))
     }
 
-    /// Of a reduction between two groups in which each gets the result of the other one.
+    /// Types of a reduction between two groups in which each group receives the result of the remote group.
     pub fn reduction_between(inter: &Inter, operand: &Buffer) -> Types {
         Types::between(inter, |_| of(operand), |_| of(operand))
     }
 
-    /// Of an exchange with neighbours: what goes to each rank in all blocks for it, one behind the other, and what
-    /// comes from it. `send` and `receive` give the buffer of each destination and source.
+    /// Types of an exchange with neighbours: all blocks to each rank concatenated, and all blocks from it. `send` and
+    /// `receive` return the buffer of each destination and source.
     fn of_neighbours(call: &Call<'_>, send: impl Fn(usize) -> Buffer, receive: impl Fn(usize) -> Buffer) -> Types {
         let mut types = Types::new(call.size(), |_| None, |_| None);
-        // Without a topology the operation fails.
+        // Without a topology the operation fails by itself.
         let Ok(neighbours) = call.neighbours() else { return types };
         let append = |all: &mut Vec<Option<Sequence>>, rank: i32, buffer: Buffer| {
             let place = usize::try_from(rank).ok().and_then(|rank| all.get_mut(rank));
@@ -157,17 +159,17 @@ impl Types {
         types
     }
 
-    /// Of an allgather with neighbours.
+    /// Types of a neighbourhood allgather.
     pub fn neighbour_allgather(call: &Call<'_>, send: &Buffer, receive: &Blocks) -> Types {
         Types::of_neighbours(call, |_| send.clone(), |block| receive.of(block))
     }
 
-    /// Of an alltoall with neighbours.
+    /// Types of a neighbourhood alltoall.
     pub fn neighbour_alltoall(call: &Call<'_>, send: &Blocks, receive: &Blocks) -> Types {
         Types::of_neighbours(call, |block| send.of(block), |block| receive.of(block))
     }
 
-    /// Of a broadcast.
+    /// Types of a broadcast.
     pub fn bcast(call: &Call<'_>, message: &Buffer, root: i32) -> Types {
         let is_root = call.is_at(root);
         Types::new(
@@ -178,7 +180,7 @@ impl Types {
         .rooted(root)
     }
 
-    /// Of a gather.
+    /// Types of a gather.
     pub fn gather(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Types {
         Types::new(
             call.size(),
@@ -188,7 +190,7 @@ impl Types {
         .rooted(root)
     }
 
-    /// Of a scatter.
+    /// Types of a scatter.
     pub fn scatter(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Types {
         Types::new(
             call.size(),
@@ -198,26 +200,26 @@ impl Types {
         .rooted(root)
     }
 
-    /// Of an allgather.
+    /// Types of an allgather.
     pub fn allgather(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Types {
         let own = send.map_or_else(|| of(&receive.of(call.rank())), of);
         Types::new(call.size(), |_| own.clone(), |rank| of(&receive.of(rank)))
     }
 
-    /// Of an alltoall.
+    /// Types of an alltoall.
     pub fn alltoall(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Types {
         let send = send.unwrap_or(receive);
         Types::new(call.size(), |rank| of(&send.of(rank)), |rank| of(&receive.of(rank)))
     }
 
-    /// Of a reduction or a scan: all operands are alike.
+    /// Types of a reduction or a scan: all operands are alike.
     pub fn reduction(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op: &Op) -> Types {
         let operand = send.or(receive).and_then(of);
         let types = Types::new(call.size(), |_| operand.clone(), |_| operand.clone());
         Types { signature: types.signature.with_op(op), ..types }
     }
 
-    /// Of a reduction to a root.
+    /// Types of a reduction to a root.
     pub fn rooted_reduction(
         call: &Call<'_>,
         send: Option<&Buffer>,
@@ -228,17 +230,17 @@ impl Types {
         Types::reduction(call, send, receive, op).rooted(root)
     }
 
-    /// The first datatype of other ranks that this rank does not expect.
+    /// Returns the error of the first datatype from another rank that this rank does not expect.
     fn mismatch(&self, headers: &Headers) -> Option<Error> {
         self.expects.iter().enumerate().find_map(|(rank, expected)| {
             let expected = expected.as_ref()?;
             let found = headers.of_rank(rank)?.difference(expected)?;
-            let who = match rank.checked_sub(self.remote.start).filter(|_| self.remote.contains(&rank)) {
+            let sender = match rank.checked_sub(self.remote.start).filter(|_| self.remote.contains(&rank)) {
                 Some(rank) => format!("rank {rank} of the remote group"),
                 None => format!("rank {rank}"),
             };
             let detail = format!(
-                "{who} passes {} where this rank expects {}: the datatypes of the ranks do not match",
+                "{sender} passes {} where this rank expects {}: the datatypes of the ranks do not match",
                 found.left.name(),
                 found.right.name()
             );
@@ -247,13 +249,13 @@ impl Types {
     }
 }
 
-/// Words of the types in a record, of the function's name, of the line that has called it, and of the whole record.
+/// Words of a record: types, the function's name, the source line of the call, and the total.
 const TYPE_WORDS: usize = HEADER / 8;
 const NAME_WORDS: usize = 4;
 const SITE_WORDS: usize = 27;
 const WORDS: usize = TYPE_WORDS + 1 + NAME_WORDS + SITE_WORDS;
 
-/// A text in so many words, ended by a zero byte if it is shorter; none if it is longer.
+/// Returns a text as a number of words, ended by a zero byte if it is shorter; no text if it is longer.
 fn words_of_text(text: &str, words: usize) -> impl Iterator<Item = u64> {
     let text = if text.len() <= 8 * words { text.as_bytes() } else { &[] };
     (0..words).map(move |word| {
@@ -293,7 +295,7 @@ impl Headers {
         Blocks::even(base, 8 * WORDS as i64, Datatype::named(MPI_BYTE), words.len() / WORDS, "headers")
     }
 
-    /// The exchange with all ranks of a communicator, started.
+    /// Starts the exchange of records with all ranks of a communicator.
     fn exchange(&self, comm: &Comm) -> Result<Arc<dyn Operation>> {
         let twin = comm.twin(Purpose::Checks);
         let (out, arrived) = (Headers::blocks(&self.out)?, Headers::blocks(&self.arrived)?);
@@ -307,7 +309,7 @@ impl Headers {
         &self.arrived[rank * WORDS..][..WORDS]
     }
 
-    /// The types that a rank sends to this one.
+    /// Returns the types that a rank sends to this one.
     fn of_rank(&self, rank: usize) -> Option<Sequence> {
         decode(&std::array::from_fn(|i| self.record(rank)[i].load(Ordering::Relaxed)))
     }
@@ -316,7 +318,8 @@ impl Headers {
         Signature::of_word(self.record(rank)[TYPE_WORDS].load(Ordering::Relaxed) as u32)
     }
 
-    /// The error of all ranks if two of them have called different functions, or with different roots or operations.
+    /// Returns the error of all ranks if two of them have called different functions, or with different roots or
+    /// operations.
     fn difference(&self) -> Option<Error> {
         let mut known = (0..self.out.len() / WORDS).filter_map(|rank| Some((rank, self.signature(rank)?)));
         let (rank, first) = known.next()?;
@@ -340,7 +343,7 @@ impl Headers {
     }
 }
 
-/// Waits until an operation has ended, which the hang report shows as an operation on `comm`.
+/// Waits for the end of an operation, which the hang report shows as an operation on `comm`.
 fn wait_for(comm: &Comm, operation: &dyn Operation, waiting: &Waiting<'_>) -> std::result::Result<(), Interrupted> {
     while !operation.wait(waiting)? && !operation.progress() {
         comm.engine().block_on(&mut |view| operation.is_ready(view), waiting)?;
@@ -356,7 +359,7 @@ pub fn agree(comm: &Comm) -> Result<()> {
     if check::is_on() { compare(comm, &Types::none(comm)).map(drop) } else { Ok(()) }
 }
 
-/// The same for a function that makes a communicator or another object.
+/// As [`agree`], for a function that makes a communicator or another object.
 pub(crate) fn agree_on_making(comm: &Comm, kind: Kind) -> Result<()> {
     if !check::is_on() {
         return Ok(());
@@ -364,7 +367,7 @@ pub(crate) fn agree_on_making(comm: &Comm, kind: Kind) -> Result<()> {
     compare(comm, &Types { signature: Signature::making(kind), ..Types::none(comm) }).map(drop)
 }
 
-/// Compares the calls of a blocking operation; gives the error of this rank after the operation.
+/// Compares the calls of a blocking operation; returns the error that this rank raises after the operation.
 ///
 /// # Errors
 /// Ranks have called different functions, or with different roots or operations; errors of the machine.
@@ -373,7 +376,7 @@ pub fn compare(comm: &Comm, types: &Types) -> Result<Option<Error>> {
     let headers = Headers::new(types);
     let exchange = headers.exchange(comm)?;
     if let Err(interrupted) = wait_for(comm, &*exchange, &Waiting::collective(comm, None)) {
-        // The exchange goes on.
+        // The exchange continues to use them.
         std::mem::forget(headers);
         comm.engine().fall_out_of_step(comm.coll_context());
         return Err(interrupted.into());
@@ -391,9 +394,9 @@ pub struct Compared {
     exchange: Arc<dyn Operation>,
     types: Types,
     headers: Headers,
-    /// The exchange is over, and its end was taken.
+    /// Whether the exchange is over and its end was taken.
     is_settled: AtomicBool,
-    /// What it has found. Whoever takes the end of the exchange holds the lock.
+    /// The error found by the exchange. The lock is held while the end of the exchange is taken.
     error: Mutex<Option<Error>>,
 }
 

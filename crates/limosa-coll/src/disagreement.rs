@@ -1,16 +1,17 @@
-//! Ranks that call different operations, or the same one with another root or another operation of a reduction.
+//! Ranks that call different operations, or the same operation with different roots or reduction operations.
 //!
-//! A rank says what it calls by a [`Signature`]. Whoever finds another rank's to differ ends all collectives of the
-//! communicator ([`raise`]): what is under way on any rank, and what it calls there later, fails with a sentence that
-//! says who called what. So no rank waits for one that does something else, and none goes on with wrong data.
+//! A [`Signature`] describes a rank's call. A rank that finds a different signature of another rank ends all
+//! collectives of the communicator ([`raise`]). Operations under way on any rank, and later calls there, fail with a
+//! sentence that names both calls. So no rank waits for a rank that calls something else, and no rank continues with
+//! wrong data.
 //!
 //! Contract
-//! - A rank whose call has failed before it began has said nothing of it, and differs from nobody.
-//! - Two words that ranks have written are compared as far as they speak of operations of the same number.
+//! - A rank whose call has failed before it began has published nothing of it, and differs from no rank.
+//! - Words written by two ranks are compared as far as they describe operations of the same number.
 //! - Ranks that name different operations of the standard in one reduction do not conflict, since other libraries let
-//!   that pass ([`Signature::conflicts_with`]): the operation of the *leader*, the root or else rank 0, is carried out,
-//!   which warns ([`warn`]). In a scan of short operands, and by messages, where nothing but a tag tells what other
-//!   ranks have called, each rank combines with its own. Strict checks make an error of it.
+//!   that pass ([`Signature::conflicts_with`]). The operation of the *leader*, the root or else rank 0, is carried out,
+//!   and a warning is printed ([`warn`]). In a scan of short operands, and by messages, where only a tag describes the
+//!   calls of other ranks, each rank combines with its own operation. Strict checks make it an error.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -23,14 +24,14 @@ use limosa_mpi::check;
 use limosa_mpi::error::{Error, error_of};
 use limosa_mpi::group::Group;
 
-/// Two ranks differ: what the first one calls, and what the second one does.
+/// The different calls of two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Difference {
     pub(crate) first: Signature,
     pub(crate) second: Signature,
 }
 
-/// How the words of two ranks differ, each with the number of its operation, if they do.
+/// Returns how the words of two ranks differ, each with the number of its operation, if they do.
 pub(crate) fn between(first: (u64, u64), second: (u64, u64)) -> Option<Difference> {
     let said = |(number, word): (u64, u64), of: u64| {
         if of == number {
@@ -41,23 +42,23 @@ pub(crate) fn between(first: (u64, u64), second: (u64, u64)) -> Option<Differenc
             None
         }
     };
-    // The earlier one first: the later ones may differ only because of it.
+    // The earlier call first: the later ones may differ only because of it.
     [second.0.wrapping_sub(1), second.0, second.0.wrapping_add(1)]
         .into_iter()
         .filter_map(|of| Some(Difference { first: said(first, of)?, second: said(second, of)? }))
         .find(|difference| difference.first.conflicts_with(difference.second))
 }
 
-/// How the words of two ranks that go together in the operation of this number differ in it.
+/// Returns how the words of two ranks that do not conflict differ in the operation of this number.
 pub(crate) fn tolerated(first: u64, second: u64) -> Option<Difference> {
     let (first, second) = (Signature::of_word(first as u32)?, Signature::of_word(second as u32)?);
     first.has_other_op(second).then_some(Difference { first, second })
 }
 
-/// Warnings that were printed: the line of the call, and what the ranks have called.
+/// Printed warnings: the line of the call, and the two calls.
 static WARNINGS: Mutex<BTreeSet<(String, u32, u32)>> = Mutex::new(BTreeSet::new());
 
-/// Tells, once for each line of the program, that two ranks of a reduction have named different operations: `rank`,
+/// Warns, once for each line of the program, that two ranks of a reduction have named different operations: `rank`,
 /// which is this one, with the line `site`, and `other`. The operation of `leader` is carried out.
 #[cold]
 pub(crate) fn warn([rank, other, leader]: [usize; 3], difference: Difference, site: String) {
@@ -75,7 +76,7 @@ pub(crate) fn warn([rank, other, leader]: [usize; 3], difference: Difference, si
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// The error that two ranks differ; `None` for a rank whose number is not known.
+/// Makes the error that two ranks differ; `None` for a rank whose number is not known.
 #[cold]
 pub(crate) fn error(ranks: [Option<usize>; 2], difference: Difference) -> Error {
     let Difference { first, second } = difference;
@@ -93,19 +94,19 @@ pub(crate) fn error_in_words(ranks: [Option<usize>; 2], difference: Difference, 
     Error::new(difference.first.class_of_difference(difference.second), detail)
 }
 
-/// What two ranks have called.
+/// Describes the calls of two ranks.
 fn sentence(ranks: [Option<usize>; 2], calls: [String; 2]) -> String {
     let named = |rank: Option<usize>| rank.map_or_else(|| "another rank".to_owned(), |rank| format!("rank {rank}"));
     format!("{} called {}, but {} called {}", named(ranks[0]), calls[0], named(ranks[1]), calls[1])
 }
 
-/// What two ranks have called that differ, for the end of the program.
+/// Describes the different calls of two ranks, for the end of the program.
 pub(crate) fn in_words(ranks: [usize; 2], difference: Difference) -> String {
     let Difference { first, second } = difference;
     sentence(ranks.map(Some), [first.describe(second), second.describe(first)])
 }
 
-/// Ends all collectives on a context of a group, because two of its ranks differ; returns the error of this rank, which
+/// Ends all collectives on a context of a group, because two of its ranks differ. Returns the error of this rank, which
 /// may be about a difference that was found earlier.
 #[cold]
 pub(crate) fn raise(engine: &Engine, context: u64, group: &Group, error: Error) -> Error {
@@ -120,8 +121,7 @@ mod tests {
     use crate::kind::Kind;
     use proptest::prelude::*;
 
-    /// The word of a call whose signature stands behind that of the call before it; 0 is a call of which nothing is
-    /// known.
+    /// Returns the word of a call, with the signature of the call before it; 0 is an unknown call.
     fn word(calls: &[u32], number: usize) -> (u64, u64) {
         (number as u64, u64::from(calls[number]) | u64::from(calls[number - 1]) << 32)
     }

@@ -1,5 +1,5 @@
-//! The blocks of an exchange with neighbours: for whom each is, and which of those that a rank contributes is for this
-//! one, as its note says ([`crate::notes`]).
+//! The blocks of an exchange with neighbours: the receiver of each block, and the block for this rank in a
+//! contribution, as described by the note ([`crate::notes`]).
 
 use limosa_mpi::consts::{MPI_ERR_TOPOLOGY, MPI_PROC_NULL};
 use limosa_mpi::error::{Error, Result};
@@ -11,35 +11,36 @@ use super::memory::read;
 use super::notes::{BLOCK_LINE, Found, Location, nonsense, write_block_line};
 use super::schedule::mismatch;
 
-/// Blocks behind lines begin at multiples of this.
+/// Alignment, in bytes, of blocks behind a table.
 pub(crate) const ALIGNED: usize = 16;
 
-/// Bytes of lines about so many blocks.
+/// Returns the bytes of the table of so many blocks.
 pub(crate) fn line_bytes(blocks: usize) -> usize {
     (blocks * BLOCK_LINE).next_multiple_of(ALIGNED)
 }
 
-/// Bytes that a block takes behind lines.
+/// Returns the bytes that a block takes behind the table.
 pub(crate) fn aligned(len: usize) -> usize {
     len.checked_next_multiple_of(ALIGNED).unwrap_or(usize::MAX)
 }
 
-/// The blocks that go to other ranks than `me`, each with this rank.
+/// Returns the blocks for other ranks than `me`, each with its receiver.
 pub(crate) fn destinations(neighbours: &Neighbours, me: usize) -> impl Iterator<Item = (usize, usize)> {
     let all = neighbours.destinations.iter().enumerate();
     all.filter(move |(_, rank)| **rank != MPI_PROC_NULL && **rank != me as i32)
         .map(|(block, rank)| (block, *rank as usize))
 }
 
-/// The blocks that come from other ranks than `me`, each with this rank, in the order in which those of one are sent.
+/// Returns the blocks from other ranks than `me`, each with its sender; those of one sender in the order in which it
+/// sends.
 pub(crate) fn sources(neighbours: &Neighbours, me: usize) -> impl Iterator<Item = (usize, usize)> {
     let all = neighbours.order.iter().map(move |block| (*block, neighbours.sources[*block]));
     all.filter(move |(_, rank)| *rank != MPI_PROC_NULL && *rank != me as i32)
         .map(|(block, rank)| (block, rank as usize))
 }
 
-/// Writes a line about each block that goes to another rank than `me`, and behind the lines those blocks for which
-/// `elsewhere` names no place. `elsewhere` learns whether there is room for the block, and which it is.
+/// Writes a line about each block for another rank than `me`, and behind the lines the blocks for which `elsewhere`
+/// returns no place. `elsewhere` is told whether there is room for the block, and its region.
 ///
 /// # Errors
 /// Those of `elsewhere`.
@@ -68,11 +69,11 @@ pub(crate) fn write_blocks(
     Ok(())
 }
 
-/// What the source of a block has contributed for it. `is_whole`: it has the same for all its destinations. `len`: the
-/// length of the block here.
+/// Finds the block that its source has contributed. `is_whole`: the source has the same for all its destinations.
+/// `len`: the length of the block here.
 ///
 /// # Errors
-/// Ranks disagree about lengths, or about who sends to whom; nonsense.
+/// Ranks disagree about lengths, or about their neighbours; an invalid note.
 pub(crate) fn block_of(
     (neighbours, me): (&Neighbours, usize),
     block: usize,
@@ -96,7 +97,7 @@ pub(crate) fn block_of(
     }
 }
 
-/// The part of what was contributed that is at this place, and has this length.
+/// Returns the part of a contribution at this place and of this length.
 fn part(source: usize, found: Found, place: Place, len: usize) -> Result<Found> {
     if place.of.checked_mul(len) != Some(found.len) {
         return Err(mismatch(source, found.len / place.of.max(1), len));

@@ -1,9 +1,9 @@
-//! One-step algorithms by messages: every rank sends something to every other rank, or one to all, or all to one.
+//! One-step algorithms by messages: all to all, one to all, or all to one.
 //!
 //! [`Messages`] runs the descriptions of [`crate::one_step`]; other algorithms have steps in which all ranks exchange
 //! slices ([`exchange`]).
 //!
-//! In step `k` rank `r` sends to `r + k` and receives from `r - k`, so that no rank is everybody's partner at once.
+//! In step `k` rank `r` sends to `r + k` and receives from `r - k`, so every rank has different partners in each step.
 //! `WINDOW` steps make a round: enough to overlap their latencies, few enough that a large job does not post thousands
 //! of transfers at once.
 //!
@@ -20,11 +20,11 @@ use super::schedule::{Member, Schedule};
 use limosa_mpi::comm::Comm;
 use limosa_mpi::error::Result;
 
-/// Transfers to and from this many partners are under way at once.
+/// Number of partners with which transfers are under way at once.
 pub(super) const WINDOW: usize = 32;
 
-/// Sends `send(j)` to and receives `receive(j)` from every other rank `j`. The last round is left open, for steps that
-/// need not wait for it.
+/// Plans that each rank sends `send(j)` to and receives `receive(j)` from every other rank `j`. The last round is left
+/// open, for steps that need not wait for it.
 pub(super) fn exchange(s: &mut Schedule, send: impl Fn(usize) -> Region, receive: impl Fn(usize) -> Region) {
     let (rank, size) = (s.rank(), s.size());
     for step in 1..size {
@@ -37,12 +37,12 @@ pub(super) fn exchange(s: &mut Schedule, send: impl Fn(usize) -> Region, receive
     }
 }
 
-/// The executor by messages: writes the steps of a schedule.
+/// The executor by messages, which appends the steps to a schedule.
 pub(super) struct Messages<'s> {
     schedule: &'s mut Schedule,
-    /// By rank; empty if this rank sends nothing.
+    /// Regions by rank; empty if this rank sends nothing.
     sends: Vec<Region>,
-    /// By rank; empty if this rank receives nothing.
+    /// Regions by rank; empty if this rank receives nothing.
     receives: Vec<Region>,
     own: Option<(Region, Region)>,
 }
@@ -52,18 +52,18 @@ impl<'s> Messages<'s> {
         Messages { schedule, sends: Vec::new(), receives: Vec::new(), own: None }
     }
 
-    /// Nothing for each rank.
+    /// Returns an empty region for each rank.
     fn nothing(&self) -> Vec<Region> {
         vec![Region::empty(); self.schedule.size()]
     }
 
-    /// The other ranks, the next one first.
+    /// Returns the other ranks, beginning with the next rank.
     fn others(&self) -> impl Iterator<Item = usize> + use<> {
         let (rank, size) = (self.schedule.rank(), self.schedule.size());
         (1..size).map(move |step| (rank + step) % size)
     }
 
-    /// Copies of the parts for other ranks.
+    /// Copies the parts for other ranks to temporary memory.
     fn copies(&mut self, parts: &Blocks) -> Result<Vec<Region>> {
         let bytes = self.others().map(|peer| parts.bytes(peer)).sum();
         let start = self.schedule.temporary(bytes)?;
@@ -101,7 +101,7 @@ impl Executor for Messages<'_> {
     }
 
     fn contribute_parts(&mut self, parts: &Blocks, in_place: bool) -> Result<()> {
-        // In place, what goes to a rank has the length of what comes from it.
+        // In place, sent and received blocks of a pair have the same length.
         self.sends =
             if in_place { self.copies(parts)? } else { (0..self.schedule.size()).map(|to| parts.region(to)).collect() };
         Ok(())
@@ -139,8 +139,8 @@ impl Executor for Messages<'_> {
     }
 }
 
-/// Tells some ranks, of which this is one, the bytes of each, which have the same length everywhere; returns them in
-/// the order of `members`. They are those of the blocking operation with this number.
+/// Exchanges bytes of the same length between some ranks, of which this is one; returns them in the order of `members`.
+/// The messages are those of the blocking operation with this number.
 ///
 /// # Errors
 /// Errors of the machine.
@@ -167,7 +167,7 @@ pub(super) fn allgather_by_messages(comm: &Comm, members: &[u32], number: u64, m
     Ok(all)
 }
 
-/// Room for the bytes of all members, with this one's in place.
+/// Allocates memory for the bytes of all members, with those of this rank in place.
 pub(super) fn own_among_all(comm: &Comm, mine: &[u8]) -> Vec<u8> {
     let mut all = vec![0; mine.len() * comm.size()];
     all[comm.rank() as usize * mine.len()..][..mine.len()].copy_from_slice(mine);

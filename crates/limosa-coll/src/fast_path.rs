@@ -1,9 +1,8 @@
-//! Fast paths of frequent blocking operations: in the memory that the members share, with arguments that need no
-//! check.
+//! Fast paths of frequent blocking operations, in memory that the members share, for arguments that need no check.
 //!
-//! Contract: each function does the whole operation, or nothing (`None`); the caller then goes the general path, which
-//! checks everything and reports what is wrong. They choose and do what the general path would, so that it does not
-//! matter which ranks go which way.
+//! Contract: each function does the whole operation, or nothing (`None`). The caller then takes the general path, which
+//! checks everything and reports errors. Fast paths select the same algorithm as the general path, so ranks may take
+//! different paths.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use limosa_mpi::comm::Comm;
 use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
 
-/// Does the next operation, if the members share memory already, and it goes there.
+/// Runs the next operation, if the members already share memory and the operation goes there.
 #[inline(always)]
 fn perform(
     comm: &Comm,
@@ -37,7 +36,7 @@ pub fn try_barrier(comm: &Comm) -> Option<Result<()>> {
     perform(comm, (Kind::Barrier, Kind::Barrier.into()), 0, shared::barrier)
 }
 
-/// Gives all ranks what the root's buffer holds.
+/// Copies the root's buffer to all ranks.
 #[inline(always)]
 pub fn try_bcast(comm: &Comm, buffer: &Buffer, root: i32) -> Option<Result<()>> {
     let root = usize::try_from(root).ok().filter(|root| *root < comm.size())?;
@@ -46,7 +45,7 @@ pub fn try_bcast(comm: &Comm, buffer: &Buffer, root: i32) -> Option<Result<()>> 
     })
 }
 
-/// Gives all ranks the operands of all ranks combined, bit by bit the same.
+/// Combines the operands of all ranks, with bitwise equal results at all.
 #[inline(always)]
 pub fn try_allreduce(comm: &Comm, send: &Buffer, receive: &Buffer, op: &Arc<Op>) -> Option<Result<()>> {
     if send.is_near(receive) || op.kernel(&send.datatype).is_none() {

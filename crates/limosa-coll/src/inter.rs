@@ -1,16 +1,16 @@
 //! Collective operations on intercommunicators (MPI-5 sections 6.2.2 and 6.2.3).
 //!
-//! All are schedules over the communicator of both groups ([`Inter::both`]): a [`Call`] here is one on that, and blocks
-//! are those for or from the remote group, by rank there. In operations with a root, one group has the root and the
-//! other one has the data or gets them. In the others each group gets what the other one has.
+//! All are schedules over the communicator of both groups ([`Inter::both`]), to which the [`Call`] belongs. Blocks are
+//! those for or from the remote group, by rank there. In rooted operations, one group has the root and the other group
+//! sends or receives the data. In the others, each group receives the data of the remote group.
 //!
-//! | operation | how |
+//! | operation | algorithm |
 //! |---|---|
-//! | broadcast | by the table, over the root and the other group |
-//! | gather, scatter, all-gather, all to all | a message for each pair that has data |
-//! | reductions | inside each group to its first rank, from there to the root or the first rank of the other group; there a broadcast or scatter |
+//! | broadcast | by the table, over the root and the remote group |
+//! | gather, scatter, allgather, alltoall | a message for each pair that has data |
+//! | reductions | inside each group to its first rank, from there to the root or the first rank of the remote group; there a broadcast or scatter |
 //!
-//! A barrier is one over both groups, and needs nothing from here. Scans are not defined.
+//! A barrier is a barrier over both groups, and needs no code here. Scans are not defined.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use limosa_mpi::error::Result;
 use limosa_mpi::fail;
 use limosa_mpi::op::Op;
 
-/// What a process is in an operation with a root, by the argument `root`.
+/// The role of a process in an operation with a root, by the argument `root`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// `MPI_ROOT`: it is the root.
@@ -57,11 +57,11 @@ impl Part {
     }
 }
 
-/// The two groups, as one process sees them.
+/// The two groups from the view of one process.
 struct Sides {
-    /// The ranks of the local group among both.
+    /// Ranks of the local group within both groups.
     local: Vec<u32>,
-    /// The first rank of the remote group among both.
+    /// First rank of the remote group within both groups.
     remote: usize,
     remote_size: usize,
 }
@@ -82,13 +82,13 @@ impl Sides {
     }
 }
 
-/// The root is not compared: each group names it in its own way.
+/// Begins a schedule. The root is not compared: each group names it in its own way.
 fn begin(call: &Call<'_>, inter: &Inter, kind: Kind) -> (Schedule, Sides) {
     call.goes_by_messages();
     (Schedule::new(&call.signed(kind)), Sides::of(inter))
 }
 
-/// Plans that the group without the root gets what the root's buffer holds. An idle process has no buffer.
+/// Plans a copy of the root's buffer to the group without the root. An idle process has no buffer.
 ///
 /// # Errors
 /// `MPI_ERR_NO_MEM`.
@@ -109,7 +109,7 @@ pub fn bcast(call: &Call<'_>, inter: &Inter, buffer: Option<&Buffer>, part: Part
     Ok(s)
 }
 
-/// Plans that the root gets what the other group has: `receive` is that of the root, `send` that of the others.
+/// Plans a gather at the root: `receive` is the root's, `send` that of the processes of the remote group.
 ///
 /// # Errors
 /// None so far.
@@ -131,7 +131,7 @@ pub fn gather(
     Ok(s)
 }
 
-/// Plans that each process of the group without the root gets its part of what the root has.
+/// Plans a scatter of the root's parts to the processes of the group without the root.
 ///
 /// # Errors
 /// None so far.
@@ -153,7 +153,7 @@ pub fn scatter(
     Ok(s)
 }
 
-/// Plans that each process gets what all of the other group have.
+/// Plans that each process receives the data of all processes of the remote group.
 ///
 /// # Errors
 /// `MPI_ERR_BUFFER`.
@@ -167,7 +167,7 @@ pub fn allgather(call: &Call<'_>, inter: &Inter, send: &Buffer, receive: &Blocks
     Ok(s)
 }
 
-/// Plans that each process gets its part of what each of the other group has.
+/// Plans that each process receives its part of the data of each process of the remote group.
 ///
 /// # Errors
 /// `MPI_ERR_BUFFER`.
@@ -182,14 +182,14 @@ pub fn alltoall(call: &Call<'_>, inter: &Inter, send: &Blocks, receive: &Blocks)
 }
 
 impl Sides {
-    /// The ranks of the remote group, from a different one for each process.
+    /// Returns the ranks of the remote group, beginning with a different rank for each process.
     fn others(&self, s: &Schedule) -> impl Iterator<Item = usize> + use<> {
         let (first, size) = (s.rank() - self.local[0] as usize, self.remote_size);
         (0..size).map(move |step| (first + step) % size)
     }
 }
 
-/// Plans that the first process of the local group has the operands of the group combined; returns where.
+/// Plans a reduction to the first process of the local group; returns the memory of the result there.
 fn reduce_here(s: &mut Schedule, sides: &Sides, send: &Buffer, op: &Arc<Op>) -> Result<Option<Buffer>> {
     op.check(&send.datatype)?;
     s.reduce_with(op.clone(), send.datatype.clone());
@@ -200,8 +200,8 @@ fn reduce_here(s: &mut Schedule, sides: &Sides, send: &Buffer, op: &Arc<Op>) -> 
     Ok(result)
 }
 
-/// Plans that the root gets the operands of the other group combined: `receive` is that of the root, `send` that of the
-/// others.
+/// Plans a reduction of the remote group's operands to the root: `receive` is the root's, `send` that of the processes
+/// of the remote group.
 ///
 /// # Errors
 /// `MPI_ERR_OP`, `MPI_ERR_NO_MEM`.
@@ -229,7 +229,7 @@ pub fn reduce(
     Ok(s)
 }
 
-/// Plans that each group gets the operands of the other one combined.
+/// Plans that each group receives the combined operands of the remote group.
 ///
 /// # Errors
 /// `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
@@ -246,8 +246,8 @@ pub fn allreduce(call: &Call<'_>, inter: &Inter, send: &Buffer, receive: &Buffer
     Ok(s)
 }
 
-/// Plans that the operands of each group are combined and scattered over the other one. `counts` are the elements of
-/// the result that each process of the local group gets; the operands have their sum, the same in both groups.
+/// Plans that the operands of each group are combined and scattered over the remote group. `counts` are the elements of
+/// the result for each process of the local group; the operands have their sum, the same in both groups.
 ///
 /// # Errors
 /// `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.

@@ -1,4 +1,4 @@
-//! The kinds of collective operations, and what all ranks must say of an operation alike.
+//! Kinds of collective operations, and signatures: the properties of a call that must be equal on all ranks.
 
 use std::sync::Arc;
 
@@ -26,11 +26,11 @@ pub(crate) enum Kind {
     NeighborAlltoall,
 }
 
-/// How many there are.
+/// Number of kinds.
 pub(crate) const KINDS: usize = Kind::NeighborAlltoall as usize;
 
 impl Kind {
-    /// What programs call it.
+    /// Returns the name of the MPI function.
     pub(crate) fn name(self) -> &'static str {
         NAMES[self as usize - 1]
     }
@@ -51,7 +51,7 @@ impl Kind {
         Kind::NeighborAlltoall,
     ];
 
-    /// The kind of a blocking function, such as `MPI_Gatherv`.
+    /// Returns the kind of a blocking function, such as `MPI_Gatherv`.
     fn of_function(function: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| {
             let (name, endings) = kind.name().split_once('(').unwrap_or((kind.name(), ""));
@@ -62,13 +62,13 @@ impl Kind {
         })
     }
 
-    /// All ranks wait for all others.
+    /// Whether each rank waits for all other ranks.
     pub(crate) fn is_among_all(self) -> bool {
         matches!(self, Kind::Barrier | Kind::Allgather | Kind::Alltoall | Kind::Allreduce | Kind::ReduceScatter)
     }
 }
 
-/// How an operation is called.
+/// Form of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // named as in the standard
 pub(crate) enum Sort {
@@ -81,7 +81,7 @@ impl Sort {
     pub(crate) const ALL: [Sort; 3] = [Sort::Blocking, Sort::NonBlocking, Sort::Persistent];
 }
 
-/// What programs call the operations of [`Kind`](Kind).
+/// Names of the MPI functions, by [`Kind`](Kind).
 const NAMES: [&str; 14] = [
     "MPI_Barrier",
     "MPI_Bcast",
@@ -99,47 +99,47 @@ const NAMES: [&str; 14] = [
     "its first blocking collective operation",
 ];
 
-/// What all ranks of an operation must say alike: its kind, its root, the operation of a reduction, and how it is
-/// called. 0 for none.
+/// The properties of a call that must be equal on all ranks: kind, root, operation of a reduction, and sort. 0 for
+/// none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Signature(u32);
 
-/// In a signature: the bits of the kind, then those of what it combines with, then the root, then how it is called.
+/// Bits of a signature: kind, operation, root, sort.
 const KIND_BITS: u32 = 4;
 const OP_BITS: u32 = 5;
 const ROOT_BITS: u32 = 21;
 const SORT_SHIFT: u32 = KIND_BITS + OP_BITS + ROOT_BITS;
 const ROOTS: u32 = 1 << ROOT_BITS;
-/// In place of a root: the root or the operation is another one; which, is not known.
+/// Root field of a signature whose root or operation is known to differ, but not its value.
 const NOT_KNOWN: u32 = ROOTS - 1;
-/// In a code: the bits behind those of the kind, for root and operation.
+/// Bits of a code behind those of the kind, for root and operation.
 const CODE_BITS: u32 = 10;
 const CODES: u32 = 1 << CODE_BITS;
-/// In place of what it combines with: a function of the program; the making of a communicator.
+/// Operation fields for a function of the program, and for the making of a communicator.
 const OF_PROGRAM: u32 = (1 << OP_BITS) - 1;
 const MAKING: u32 = OF_PROGRAM - 1;
-/// In a code: any of the standard's operations.
+/// Operation field of a code for any of the standard's operations.
 const PREDEFINED: u32 = MAKING - 1;
 
 impl Signature {
-    /// Of an operation with a root.
+    /// Returns the signature of an operation with a root.
     #[inline(always)]
     pub(crate) fn rooted(kind: Kind, root: usize) -> Signature {
         Signature(kind as u32 | (root as u32 % ROOTS) << (KIND_BITS + OP_BITS))
     }
 
-    /// Of a reduction.
+    /// Returns the signature of a reduction.
     #[inline(always)]
     pub(crate) fn reduction(kind: Kind, op: &Op) -> Signature {
         Signature(kind as u32 | op_code(op) << KIND_BITS)
     }
 
-    /// Of a reduction to a root.
+    /// Returns the signature of a reduction to a root.
     pub(crate) fn rooted_reduction(op: &Op, root: usize) -> Signature {
         Signature(Signature::rooted(Kind::Reduce, root).0 | Signature::reduction(Kind::Reduce, op).0)
     }
 
-    /// Of a call of this function, as far as its name says; unknown if that is no collective operation of the program.
+    /// Returns the signature of a call by its function's name, as far as the name tells; unknown for other functions.
     pub(crate) fn of_function(function: &str) -> Signature {
         let name = function.strip_suffix("_c").unwrap_or(function);
         let (name, sort) = match (name.strip_suffix("_init"), name.strip_prefix("MPI_I")) {
@@ -150,38 +150,38 @@ impl Signature {
         Kind::of_function(&name).map_or_else(Signature::default, |kind| Signature::from(kind).called(sort))
     }
 
-    /// The same with a root.
+    /// Adds a root.
     pub(crate) fn with_root(self, root: usize) -> Signature {
         if self.is_known() { Signature(self.0 | (root as u32 % ROOTS) << (KIND_BITS + OP_BITS)) } else { self }
     }
 
-    /// The same with an operation.
+    /// Adds an operation.
     pub(crate) fn with_op(self, op: &Op) -> Signature {
         if self.is_known() { Signature(self.0 | op_code(op) << KIND_BITS) } else { self }
     }
 
-    /// Of an operation by which the library makes a communicator.
+    /// Returns the signature of an operation by which the library makes a communicator.
     pub(crate) fn making(kind: Kind) -> Signature {
         Signature(kind as u32 | MAKING << KIND_BITS)
     }
 
-    /// Of the setting-up at the first blocking operation, whatever that is.
+    /// Returns the signature of the set-up at the first blocking operation of any kind.
     pub(crate) fn setting_up() -> Signature {
         Signature(NAMES.len() as u32)
     }
 
-    /// That in a word that a rank has written; `None` if it has written none.
+    /// Reads the signature from a word that a rank has written; `None` if it has written none.
     pub(crate) fn of_word(word: u32) -> Option<Signature> {
         Some(Signature(word)).filter(|signature| signature.is_known())
     }
 
-    /// The same, called so.
+    /// Sets the sort.
     #[inline(always)]
     pub(crate) fn called(self, sort: Sort) -> Signature {
         Signature(self.0 & ((1 << SORT_SHIFT) - 1) | (sort as u32) << SORT_SHIFT)
     }
 
-    /// How it is called.
+    /// Returns the sort.
     #[inline]
     pub(crate) fn sort(self) -> Sort {
         match self.0 >> SORT_SHIFT {
@@ -191,14 +191,14 @@ impl Signature {
         }
     }
 
-    /// Whether it says what is called.
+    /// Whether the kind is known.
     #[inline]
     pub(crate) fn is_known(self) -> bool {
         self.kind() != 0
     }
 
-    /// Fourteen bits that are the same for calls that may go together, and 0 if the kind is not known. If only kind,
-    /// operation or root conflicts, they differ; roots up to 1023.
+    /// Returns fourteen bits that are equal for calls that match, and 0 if the kind is not known. They differ if
+    /// exactly one of kind, operation and root conflicts, for roots up to 1023.
     #[inline]
     pub(crate) fn code(self) -> u32 {
         let op = if !check::is_strict() && self.has_predefined_op() { PREDEFINED } else { self.op() };
@@ -209,25 +209,25 @@ impl Signature {
         (1..=PREDEFINED).contains(&self.op())
     }
 
-    /// The standard's operation that it names.
+    /// Returns the operation of the standard that it names.
     pub(crate) fn predefined_op(self) -> Option<&'static Arc<Op>> {
         Op::numbered(self.op().checked_sub(1)?)
     }
 
-    /// The calls cannot go together. Different operations of the standard can, unless the checks are strict.
+    /// Whether the calls cannot match. Different operations of the standard can, unless the checks are strict.
     pub(crate) fn conflicts_with(self, other: Signature) -> bool {
         self != other && !self.has_other_op(other)
     }
 
-    /// The calls differ in nothing but the operation of the standard that they name, and go together.
+    /// Whether the calls match, but name different operations of the standard.
     pub(crate) fn has_other_op(self, other: Signature) -> bool {
         const OP: u32 = OF_PROGRAM << KIND_BITS;
         let is_same_call = self.0 | OP == other.0 | OP;
         is_same_call && self != other && self.has_predefined_op() && other.has_predefined_op() && !check::is_strict()
     }
 
-    /// What another rank's code says, as far as that can be known, which is called so as this rank's own among so many
-    /// ranks.
+    /// Reconstructs another rank's signature from its code, as far as possible, given its sort, this rank's own call,
+    /// and the number of ranks.
     pub(crate) fn of_code(code: u32, sort: Sort, own: Signature, ranks: usize) -> Signature {
         const RANKS: usize = 1 << OP_BITS;
         let (kind, rest) = (code & ((1 << KIND_BITS) - 1), code >> KIND_BITS);
@@ -242,7 +242,7 @@ impl Signature {
         Signature(kind | op << KIND_BITS | root << (KIND_BITS + OP_BITS)).called(sort)
     }
 
-    /// As a word.
+    /// Returns the signature as a word.
     #[inline(always)]
     pub(crate) fn word(self) -> u32 {
         self.0
@@ -260,7 +260,7 @@ impl Signature {
         self.0 & ((1 << KIND_BITS) - 1)
     }
 
-    /// What the rank calls, in words, as far as it differs from another rank's call.
+    /// Describes the call, as far as it differs from another rank's call.
     pub(crate) fn describe(self, other: Signature) -> String {
         if self.op() == MAKING {
             return "a function that makes a communicator".to_owned();
@@ -276,7 +276,7 @@ impl Signature {
         name + &self.distinction(other)
     }
 
-    /// The root or the operation by which it differs from a call of the same function: ` with root 1`.
+    /// Describes the root or the operation by which it differs from a call of the same function: ` with root 1`.
     pub(crate) fn distinction(self, other: Signature) -> String {
         if self.class_of_difference(other) == MPI_ERR_OTHER {
             String::new()
@@ -289,7 +289,7 @@ impl Signature {
         }
     }
 
-    /// The operation of a reduction.
+    /// Returns the name of the operation of a reduction.
     pub(crate) fn op_name(self) -> &'static str {
         match self.op() {
             OF_PROGRAM => "an operation of the program",
@@ -298,7 +298,7 @@ impl Signature {
         }
     }
 
-    /// The class of the error that another rank's signature differs.
+    /// Returns the class of the error that another rank's signature differs.
     pub(crate) fn class_of_difference(self, other: Signature) -> ErrorClass {
         let one_is = |op| self.op() == op || other.op() == op;
         if self.kind() != other.kind() || self.sort() != other.sort() || one_is(MAKING) {
@@ -311,7 +311,7 @@ impl Signature {
     }
 }
 
-/// The bits of a signature that stand for an operation.
+/// Returns the bits of a signature for an operation.
 #[inline(always)]
 fn op_code(op: &Op) -> u32 {
     op.reduction().map_or(OF_PROGRAM, |reduction| reduction as u32 + 1)
@@ -324,8 +324,7 @@ impl From<Kind> for Signature {
     }
 }
 
-/// An operation with the word that its notes carry: its signature, and in the upper half that of the operation before
-/// it, or 0.
+/// An operation with the word of its notes: its signature, and in the upper half that of the operation before it, or 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signed {
     pub(crate) kind: Kind,
@@ -333,13 +332,13 @@ pub(crate) struct Signed {
 }
 
 impl Signed {
-    /// The operation's signature.
+    /// Returns the operation's signature.
     #[inline]
     pub(crate) fn signature(self) -> Signature {
         Signature(self.word as u32)
     }
 
-    /// An operation of which nothing is known about the one before it.
+    /// Returns an operation whose preceding operation is unknown.
     #[inline]
     pub(crate) fn alone(kind: Kind, signature: Signature) -> Signed {
         Signed { kind, word: u64::from(signature.word()) }

@@ -1,8 +1,8 @@
 //! Collective operations (MPI-5 chapter 6) on intracommunicators; [`inter`] has those on intercommunicators,
 //! [`neighbour`] those on topologies (section 8.6).
 //!
-//! An operation is planned and then run. Planning checks the arguments, selects an algorithm ([`choice`]) and lays down
-//! what this rank does as a [`Schedule`]; nothing moves yet. Running is the same for all operations: blocking by
+//! An operation is planned and then run. Planning checks the arguments, selects an algorithm ([`choice`]) and writes
+//! the steps of this rank to a [`Schedule`]; no data move yet. Running is the same for all operations: blocking by
 //! [`run`], in the background as the [`Operation`] of a request.
 //!
 //! [`Operation`]: limosa_mpi::operation::Operation
@@ -14,16 +14,16 @@
 //! ```
 //!
 //! Contract
-//! - All ranks plan with the same algorithm. What it is selected by is therefore equal on all ranks of a correct
-//!   program: number of ranks, bytes (not counts: equal signatures may be written with different datatypes), and the
+//! - All ranks plan with the same algorithm. It is selected by what is equal on all ranks of a correct program: the
+//!   number of ranks, the bytes (not counts: equal signatures may be written with different datatypes), and the
 //!   operation.
-//! - Reductions combine in rank order, whether an operation is commutative or not, unless an algorithm says otherwise;
-//!   for a given number of ranks the order is always the same, and all ranks of an allreduce get the same bits.
-//! - Where members are on several hosts, several of them on one, an operation can be composed of others inside hosts
-//!   and between them ([`composed`]). What is said above holds for a given placement of ranks then; not in rank order
-//!   combine only operations that commute, where the ranks of a host do not follow each other.
-//! - Messages of a collective have a context of their own and the operation's number as tag. The number is drawn before
-//!   arguments are checked, so that a rank whose call fails stays in step with the others.
+//! - Reductions combine in rank order, whether the operation commutes or not, unless an algorithm says otherwise. For a
+//!   given number of ranks the order is always the same, and all ranks of an allreduce get the same bits.
+//! - Where members are on several hosts, several of them on one, an operation can be composed of operations inside
+//!   hosts and between them ([`composed`]). The order then also depends on the placement of ranks. It differs from rank
+//!   order only for operations that commute, where the ranks of a host are not consecutive.
+//! - Messages of a collective have a context of their own, and the operation's number as tag. The number is drawn
+//!   before arguments are checked, so a rank whose call fails stays in step with the other ranks.
 //! - [`multicast`], to a list of ranks, is no collective operation: only those ranks take part, by messages of their
 //!   own.
 
@@ -93,16 +93,16 @@ pub use shared::look;
 use shared::{SharedCall, SharedGroup};
 use state::CommState;
 
-/// A collective operation that this rank takes part in.
+/// A call of a collective operation.
 pub struct Call<'a> {
     comm: &'a Comm,
     state: &'a CommState,
-    /// Its number among those of its sort, from 0.
+    /// Number among the calls of its sort, from 0.
     number: u64,
-    /// For a blocking operation: what the members share.
+    /// For a blocking operation: the shared memory of the members.
     group: Option<&'a SharedGroup>,
     sort: Sort,
-    /// What all ranks must say of it alike, once it is known.
+    /// The signature, once it is known.
     signature: Signature,
 }
 
@@ -116,54 +116,54 @@ impl<'a> Call<'a> {
         Call { comm, state, number, group, sort: Sort::Blocking, signature: Signature::default() }
     }
 
-    /// Begins a non-blocking collective operation: the next one of these and of persistent ones on this communicator.
+    /// Begins a non-blocking collective operation: the next non-blocking or persistent operation on this communicator.
     ///
-    /// They are numbered apart from the blocking ones, with which they never match (MPI-5 section 6.12). The standard
-    /// has all ranks call both in one order; those that do not may be found when one of them waits for long.
+    /// They are numbered apart from blocking operations, with which they never match (MPI-5 section 6.12). The standard
+    /// requires that all ranks call both sorts in one order; ranks that do not may be found when a rank waits for long.
     pub fn begin_nonblocking(comm: &'a Comm) -> Call<'a> {
         let state = CommState::of(comm);
         let number = state.numbers.next_background();
         Call { comm, state, number, group: None, sort: Sort::NonBlocking, signature: Signature::default() }
     }
 
-    /// Begins the making of a persistent collective operation.
+    /// Begins the creation of a persistent collective operation.
     pub fn begin_persistent(comm: &'a Comm) -> Call<'a> {
         let state = CommState::of(comm);
         let number = state.numbers.next_background();
         Call { comm, state, number, group: None, sort: Sort::Persistent, signature: Signature::default() }
     }
 
-    /// The same call, now that it is known what all ranks must say of it alike.
+    /// Adds the signature to the call.
     #[inline(always)]
     fn signed(&self, signature: impl Into<Signature>) -> Call<'a> {
-        // The library's own calls have said already what they are for.
+        // The library's own calls already have a signature.
         let signature = if self.signature == Signature::default() { signature.into() } else { self.signature };
         Call { signature, ..*self }
     }
 
-    /// The mailboxes for an operation in the background of which a rank leaves at most so many bytes there, as all
-    /// ranks know; `None` if there is none, or they do not fit, or the table has it go by messages.
+    /// Returns the mailboxes for an operation in the background of at most `bytes` per rank, as all ranks know. `None`
+    /// if there are none, or the data do not fit, or the table selects messages.
     fn mailbox_use(&self, kind: Kind, bytes: usize) -> Option<MailboxUse> {
         self.mailbox_use_on(kind, bytes, None)
     }
 
-    /// As [`Call::mailbox_use`], for an operation that can leave where it is what does not fit.
+    /// As [`Call::mailbox_use`], for an operation whose data may be lent if they do not fit.
     fn mailbox_use_to_move(&self, kind: Kind, bytes: usize) -> Option<MailboxUse> {
         self.mailbox_use_on(kind, bytes, Some(bytes))
     }
 
-    /// As [`Call::mailbox_use_to_move`], for an operation with a root, of messages of so many bytes.
+    /// As [`Call::mailbox_use_to_move`], for an operation with a root, of messages of `message` bytes.
     fn mailbox_use_to_move_by_root(&self, kind: Kind, bytes: usize, message: usize) -> Option<MailboxUse> {
         self.mailbox_use_on(kind, bytes, Some(message))
     }
 
-    /// As [`Call::mailbox_use`], for a reduction, of which operands that do not fit can stay where they are if any
-    /// thread may combine them.
+    /// As [`Call::mailbox_use`], for a reduction, whose operands may stay in place if they do not fit and any thread
+    /// may combine them.
     fn mailbox_use_to_combine(&self, kind: Kind, bytes: usize, op: &Op) -> Option<MailboxUse> {
         self.mailbox_use_on(kind, bytes, op.is_predefined().then_some(bytes))
     }
 
-    /// `message`: the bytes that decide whether to lend, if that is possible.
+    /// `message`: the bytes that decide whether to lend, if lending is possible.
     fn mailbox_use_on(&self, kind: Kind, bytes: usize, message: Option<usize>) -> Option<MailboxUse> {
         let limits = self.state.in_background(kind, self.size());
         let within_limits = |fits| {
@@ -202,8 +202,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// As [`Call::mailbox_use`], for parts of which ranks do not know alike how long they are. This rank leaves so many
-    /// bytes, or lends them.
+    /// As [`Call::mailbox_use`], for parts whose lengths are not known to all ranks. This rank leaves or lends `bytes`.
     fn mailbox_use_for_any(&self, kind: Kind, bytes: usize) -> Option<MailboxUse> {
         let mut mailbox_use = self.mailbox_use(kind, background::SLOT_BYTES)?;
         let (_, most_lent) = self.state.in_background(kind, self.size())?;
@@ -217,8 +216,8 @@ impl<'a> Call<'a> {
         Some(mailbox_use)
     }
 
-    /// As [`Call::mailbox_use_for_any`], for an exchange with neighbours, if receivers know enough where nothing can be
-    /// lent (`background::neighbours`).
+    /// As [`Call::mailbox_use_for_any`], for an exchange with neighbours; where nothing can be lent, only if receivers
+    /// know enough (`background::neighbours`).
     fn mailbox_use_for_neighbours(&self, kind: Kind, bytes: usize) -> Option<MailboxUse> {
         let (_, most_lent) = self.state.in_background(kind, self.size())?;
         let lends = || most_lent == usize::MAX && self.state.mailboxes(self.comm).is_some_and(|all| all.lends());
@@ -226,14 +225,14 @@ impl<'a> Call<'a> {
         if is_known || lends() { self.mailbox_use_for_any(kind, bytes) } else { None }
     }
 
-    /// Has others know what this rank calls, as far as that is not by notes in the memory that they share.
+    /// Enters the call in the log, unless notes in shared memory publish it.
     fn enter(&self) {
         if let (Some(engine), Some(log)) = (self.comm.engine_if_any(), self.state.log(self.comm)) {
             log.enter(engine, self.number, self.signature.called(self.sort));
         }
     }
 
-    /// Notes that the operation goes by messages, whatever the table says of others.
+    /// Marks the mailboxes' operation as passed over, because it goes by messages.
     fn goes_by_messages(&self) {
         if self.sort != Sort::Blocking
             && let Some(mailboxes) = self.state.mailboxes_if_any()
@@ -243,22 +242,22 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     pub fn size(&self) -> usize {
         self.comm.size()
     }
 
-    /// This process's rank.
+    /// Returns this process's rank.
     pub fn rank(&self) -> usize {
         self.comm.rank() as usize
     }
 
-    /// True if `root` is this process's rank.
+    /// Whether `root` is this process's rank.
     pub fn is_at(&self, root: i32) -> bool {
         root >= 0 && root as usize == self.rank()
     }
 
-    /// This process's neighbours in the topology of the communicator.
+    /// Returns this process's neighbours in the topology of the communicator.
     ///
     /// # Errors
     /// `MPI_ERR_TOPOLOGY`: it has none.
@@ -266,7 +265,7 @@ impl<'a> Call<'a> {
         self.state.neighbours(self.comm)
     }
 
-    /// Begins the operation in shared memory, if there is any and so many bytes at once can be moved there.
+    /// Begins the operation in shared memory, if there is any and `bytes` at once can be moved there.
     #[inline]
     fn shared_call(&self, kind: Kind, bytes: usize) -> Option<SharedCall<'a>> {
         let group = self.group.filter(|group| group.can_move(kind, bytes))?;
@@ -274,8 +273,8 @@ impl<'a> Call<'a> {
             .inspect(|_| group.count(kind, bytes))
     }
 
-    /// Begins an exchange with neighbours in shared memory, if it is done there. This rank sends blocks of at most so
-    /// many bytes.
+    /// Begins an exchange with neighbours in shared memory, if it is done there. This rank sends blocks of at most
+    /// `bytes`.
     fn shared_exchange(&self, kind: Kind, bytes: usize) -> Option<SharedCall<'a>> {
         let group = self.group.filter(|group| group.can_exchange(kind))?;
         SharedCall::begin(group, self.comm, &self.state.numbers, self.number + 1, kind, self.signature)

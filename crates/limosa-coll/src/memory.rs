@@ -1,4 +1,4 @@
-//! Memory as collectives in shared memory need it: contiguous.
+//! Contiguous memory for collectives in shared memory.
 
 use std::cell::Cell;
 
@@ -7,14 +7,14 @@ use limosa_p2p::memory::Region;
 use super::schedule::Temporary;
 use limosa_mpi::error::Result;
 
-/// The stream of a region in one block: the region itself if it is contiguous, else temporary memory.
+/// The data of a region in one block: the region itself if it is contiguous, else temporary memory.
 pub(crate) struct Flat {
     start: *mut u8,
     temporary: Option<Temporary>,
 }
 
 impl Flat {
-    /// For reading: packs what is not contiguous.
+    /// Makes a block for reading: packs a region that is not contiguous.
     pub(crate) fn packed(region: &Region) -> Result<Flat> {
         match region.as_contiguous() {
             Some(start) => Ok(Flat { start, temporary: None }),
@@ -22,15 +22,15 @@ impl Flat {
         }
     }
 
-    /// A copy.
+    /// Makes a copy of a region.
     pub(crate) fn copied(region: &Region) -> Result<Flat> {
         let flat = Flat::temporary(region.len())?;
-        // SAFETY: the temporary memory has this many bytes, all with a value, and nobody else knows it.
+        // SAFETY: the temporary memory has this many bytes, all initialised, and no other reference to it exists.
         region.read(0, unsafe { std::slice::from_raw_parts_mut(flat.start, region.len()) });
         Ok(flat)
     }
 
-    /// For writing: [`Flat::deliver`] unpacks.
+    /// Makes a block for writing: [`Flat::deliver`] unpacks it.
     pub(crate) fn room(region: &Region) -> Result<Flat> {
         match region.as_contiguous() {
             Some(start) => Ok(Flat { start, temporary: None }),
@@ -38,24 +38,24 @@ impl Flat {
         }
     }
 
-    /// Memory of its own.
+    /// Allocates temporary memory.
     pub(crate) fn temporary(bytes: usize) -> Result<Flat> {
         let temporary = Temporary::zeroed(bytes)?;
         Ok(Flat { start: temporary.start(), temporary: Some(temporary) })
     }
 
-    /// Where it is.
+    /// Returns its address.
     pub(crate) fn start(&self) -> *mut u8 {
         self.start
     }
 
-    /// Some of the bytes.
+    /// Returns a part of the block.
     pub(crate) fn part(&self, offset: usize, len: usize) -> Region {
-        // SAFETY: who asks for a part has made the block long enough, and keeps it.
+        // SAFETY: the caller has made the block long enough, and keeps it.
         unsafe { Region::contiguous(self.start.wrapping_add(offset), len) }
     }
 
-    /// Brings what was written here to the region that it was made for, if it is not there already.
+    /// Copies the block to the region that it was made for, unless it is that region.
     pub(crate) fn deliver(&self, region: &Region) {
         if self.temporary.is_some() {
             // SAFETY: the temporary memory has as many bytes as the region it was made for, all with a value.
@@ -64,11 +64,11 @@ impl Flat {
     }
 }
 
-/// Copies a region to shared memory. The C library's copy is the faster one here up to some kilobytes, both ways.
+/// Copies a region to shared memory. The C library's copy is faster here up to some kilobytes, in both directions.
 #[inline]
 pub(crate) fn read(region: &Region, to: &mut [u8]) {
     match region.as_contiguous() {
-        // SAFETY: the region has this many bytes, readable by the promise of its builder, and is not in shared memory.
+        // SAFETY: the region has this many bytes, readable by the promise of its creator, and is not in shared memory.
         Some(from) if to.len() == region.len() => unsafe {
             std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len())
         },
@@ -80,7 +80,7 @@ pub(crate) fn read(region: &Region, to: &mut [u8]) {
 #[inline]
 pub(crate) fn write(region: &Region, from: &[u8]) {
     match region.as_contiguous() {
-        // SAFETY: the region has this many bytes, writable by the promise of its builder, and is not in shared memory.
+        // SAFETY: the region has this many bytes, writable by the promise of its creator, and is not in shared memory.
         Some(to) if from.len() == region.len() => unsafe {
             std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len())
         },
@@ -95,11 +95,11 @@ thread_local! {
 /// Most scratch memory that a thread keeps for its next operation, in bytes.
 const KEEP: usize = 256 << 10;
 
-/// Scratch memory, on a cache line, with whatever its last user left in it.
+/// Scratch memory, aligned to a cache line, with arbitrary content.
 pub(crate) struct Scratch(Option<(Temporary, usize)>);
 
 impl Scratch {
-    /// At least `bytes` bytes.
+    /// Takes at least `bytes` bytes.
     pub(crate) fn take(bytes: usize) -> Result<Scratch> {
         let kept = KEPT.try_with(Cell::take).ok().flatten();
         if let Some((_, room)) = &kept
@@ -111,7 +111,7 @@ impl Scratch {
         Ok(Scratch(Some((Temporary::zeroed(room)?, room))))
     }
 
-    /// Where it is.
+    /// Returns its address.
     pub(crate) fn start(&self) -> *mut u8 {
         self.0.as_ref().map_or(std::ptr::null_mut(), |(temporary, _)| temporary.start())
     }
@@ -121,7 +121,7 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let block = self.0.take();
         if block.as_ref().is_some_and(|(_, room)| *room <= KEEP) {
-            // When the thread ends there is nowhere to keep it: it is freed.
+            // While the thread ends it cannot be kept: it is freed.
             let _ = KEPT.try_with(move |kept| kept.set(block));
         }
     }

@@ -1,8 +1,7 @@
-//! Multicast: a message from one rank to a list of ranks, as MatlabMPI's `MPI_Mcast`.
+//! Multicast of a message from one rank to a list of ranks, like MatlabMPI's `MPI_Mcast`.
 //!
-//! The source and the destinations take part, and nobody else. The source leads its host, and on every other host the
-//! destination that comes first in the list. Among the leaders, and then on each host, the message goes along a
-//! binomial tree.
+//! Only the source and the destinations take part. The source leads its host; on every other host, the first
+//! destination in the list leads. Among the leaders, and then on each host, the message travels along a binomial tree.
 //!
 //! Cost for n bytes to d ranks on h hosts, up to m of them on one: (log2 h)(a + n b) between hosts, and
 //! (log2 m)(a + n b) inside one, where `a` is the latency of a message and `b` the time of a byte there.
@@ -18,8 +17,8 @@ use limosa_mpi::fail;
 use limosa_mpi::p2p::{self, SendMode};
 
 /// Sends the region of rank `source` to the regions of all ranks in `dests`, which have the same length. The source may
-/// be in the list, and a rank may be there twice. All that take part pass the same arguments; for others nothing
-/// happens. It is complete when this rank's region may be used again.
+/// be in the list, and a rank may be listed twice. All participants pass the same arguments; other ranks do nothing.
+/// The call returns when this rank's region may be used again.
 ///
 /// # Errors
 /// `MPI_ERR_COMM` (an intercommunicator), `MPI_ERR_RANK`, `MPI_ERR_TAG`; `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` when
@@ -47,26 +46,26 @@ pub fn multicast(comm: &Arc<Comm>, region: Region, source: i32, dests: &[i32], t
             None => Ok(()),
         };
     }
-    // What has come is passed on even if it is too short: so the others learn of it, and nobody is left waiting.
+    // A message that is too short is forwarded too: the other ranks then see the error, and none is left waiting.
     for to in place.to {
         outcome = outcome.and(p2p::send(twin, region.part(0, arrived), to as i32, tag, SendMode::Standard));
     }
     outcome
 }
 
-/// Where a rank is in the tree.
+/// Partners of a rank in the tree.
 #[derive(Debug, PartialEq, Eq)]
 struct Place {
-    /// Whom it receives from; the source receives from nobody.
+    /// The sender to this rank; `None` at the source.
     from: Option<u32>,
-    /// Whom it sends to, in this order.
+    /// The receivers from this rank, in this order.
     to: Vec<u32>,
 }
 
 impl Place {
-    /// That of `rank`, if it takes part. `hosts`: the host of each rank.
+    /// Finds the partners of `rank`, if it takes part. `hosts`: the host of each rank.
     fn find(hosts: &[u32], source: u32, dests: &[i32], rank: u32) -> Option<Place> {
-        // The ranks that take part by hosts, the leader of each host first, and the source's host first.
+        // The participating ranks by host, the leader of each host first, and the source's host first.
         let mut groups: Vec<Vec<u32>> = Vec::new();
         for member in [source].into_iter().chain(dests.iter().map(|dest| *dest as u32)) {
             let host = hosts[member as usize];
@@ -88,12 +87,12 @@ impl Place {
     }
 }
 
-/// Of whom place `index` in a binomial tree is a child: the place without its highest bit. Place 0 is the root.
+/// Returns the parent of place `index` in a binomial tree: the place without its highest bit. Place 0 is the root.
 fn parent(index: usize) -> Option<usize> {
     index.checked_ilog2().map(|bit| index - (1 << bit))
 }
 
-/// The children of place `index` in a binomial tree of `size` places, those with most below them first.
+/// Returns the children of place `index` in a binomial tree of `size` places, largest subtree first.
 fn children(index: usize, size: usize) -> impl Iterator<Item = usize> {
     let lowest = index.checked_ilog2().map_or(0, |bit| bit + 1);
     (lowest..usize::BITS).map(move |bit| index + (1 << bit)).take_while(move |child| *child < size)
@@ -107,7 +106,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn everybody_in_the_list_is_reached_once_and_each_host_by_one_message(
+        fn each_rank_in_the_list_is_reached_once_and_each_host_by_one_message(
             hosts in prop::collection::vec(0u32..4, 1..40),
             source in 0usize..40,
             dests in prop::collection::vec(0usize..40, 0..60),

@@ -1,12 +1,12 @@
 //! Neighbourhood collectives (MPI-5 section 8.6): every process exchanges blocks with its neighbours in the topology of
 //! the communicator.
 //!
-//! They go through the memory that all members share, if they do: blocking ones by [`shared::neighbours`], others by
+//! They go through memory that all members share, if there is any: blocking ones by [`shared::neighbours`], others by
 //! `background::neighbours`.
 //!
-//! Otherwise there is one round of messages to and from all neighbours. Which block a message fills is told by the order
-//! alone: those between two processes are received in the order in which they are sent ([`Neighbours`]). What a process
-//! sends to itself is copied.
+//! Otherwise there is one round of messages to and from all neighbours. The order alone determines which block a
+//! message fills: messages between two processes are received in the order in which they are sent ([`Neighbours`]).
+//! Blocks for the process itself are copied.
 
 use limosa_p2p::memory::Region;
 
@@ -57,7 +57,7 @@ pub fn run_alltoall(call: &Call<'_>, send: &Blocks, receive: &Blocks) -> Result<
     shared::neighbours(&shared_call, &exchange, || Schedule::new(call))
 }
 
-/// Prepares what [`run_allgather`] does, to be done in the background.
+/// Plans what [`run_allgather`] does as an operation in the background.
 ///
 /// # Errors
 /// As for [`allgather`], and `MPI_ERR_NO_MEM`.
@@ -66,7 +66,7 @@ pub fn background_allgather(call: &Call<'_>, send: &Buffer, receive: &Blocks) ->
     in_background(call, Kind::NeighborAllgather, Sent::Whole(send), receive)
 }
 
-/// Prepares what [`run_alltoall`] does, to be done in the background.
+/// Plans what [`run_alltoall`] does as an operation in the background.
 ///
 /// # Errors
 /// As for [`alltoall`], and `MPI_ERR_NO_MEM`.
@@ -144,7 +144,7 @@ fn exchange(
     Ok(schedule)
 }
 
-/// The blocks that a process sends to itself, each with the one that it fills.
+/// Returns the blocks that a process sends to itself, each with the block that it fills.
 ///
 /// # Errors
 /// `MPI_ERR_TOPOLOGY`.

@@ -1,31 +1,31 @@
-//! Notes in shared memory: what ranks say of what they contribute, in blocking operations and in the background.
+//! Notes in shared memory describe the contributions of ranks, in blocking operations and in the background.
 //!
-//! In an operation a rank posts at most one note in a [`SlotSegment`]. It carries the signature of the operation that
-//! its writer is in ([`Signed`]), and its tag says in which form it has what it contributes:
+//! In an operation a rank posts at most one note in a [`SlotSegment`]. The note carries the signature of the writer's
+//! operation ([`Signed`]), and its tag has the form of the contribution:
 //!
-//! | form | where the bytes are | words of the note |
+//! | form | place of the bytes | words of the note |
 //! |---|---|---|
 //! | 0 to 48 | in the note: so many bytes for all, or so many for each rank | |
 //! | `AREA` | in an area: bytes for all, or as many for each rank | length, area |
-//! | `TABLE` | per rank: a line at the beginning of an area says where and how many | bytes of the area, area |
-//! | `BLOCKS` | per block: a line at the beginning of an area says where, how many, and for which rank | bytes of the area, area, blocks |
+//! | `TABLE` | per rank: a line at the beginning of an area has place and length | bytes of the area, area |
+//! | `BLOCKS` | per block: a line at the beginning of an area has place, length, and receiver | bytes of the area, area, blocks |
 //! | `LENT_BLOCKS` | the same, with the lines in the writer's memory | bytes of the lines, address, blocks |
 //! | `ADDRESS` | in the writer's memory | length, address |
 //! | `OPERAND` | in the writer's memory, to be combined by pieces | length, address, address of the result, shape (`crate::pieces`) |
 //! | `ROUNDS` | in the round buffers, round by round; of an exchange with neighbours, in messages | length |
-//! | `OF_RANK` | where the note of a rank says (in a note of the group) | rank |
-//! | `NOTHING` | nowhere: the writer takes no further part, or the ranks do not agree | |
+//! | `OF_RANK` | described by the note of a rank (in a note of the group) | rank |
+//! | `NOTHING` | none: the writer takes no further part, or the ranks disagree | |
 //!
-//! An area is memory that the writer shares. Area 0 is its slot of this operation; what lies beside the slots differs
+//! An area is memory that the writer shares. Area 0 is its slot of this operation. Areas beside the slots differ
 //! ([`Notes::area_beside`]): a place on a ring buffer in blocking operations, a large slot in the background.
 //!
 //! A line of a table has a place and a length. A place below the bytes of the area is a place in it; [`BY_MESSAGE`]
-//! says that the bytes go by message; all others are addresses in the writer's memory.
+//! means that the bytes go by message; all others are addresses in the writer's memory.
 //!
 //! Contract
-//! - A note is read when it is known to be there, and its writer leaves it and its areas alone until all ranks have
-//!   finished the operation.
-//! - Whatever a note says was written by another process: it is checked, and nonsense is an error.
+//! - A note is read when it is known to be posted. Its writer changes neither the note nor its areas until all ranks
+//!   have finished the operation.
+//! - The content of a note was written by another process: it is checked, and an invalid note is an error.
 
 use std::sync::Arc;
 
@@ -53,13 +53,13 @@ const LENT_BLOCKS: u8 = 0xf7;
 /// Bytes of a line of a table.
 pub(crate) const LINE: usize = 16;
 
-/// Bytes of a line about a block: a line of a table, and the rank that it is for.
+/// Bytes of a line about a block: a line of a table, and the receiver's rank.
 pub(crate) const BLOCK_LINE: usize = LINE + 8;
 
-/// In a line of a table: the bytes go by message.
+/// Place in a line of a table: the bytes go by message.
 pub(crate) const BY_MESSAGE: u64 = u64::MAX;
 
-/// A note, to be posted. The body comes first and is aligned for all types, because reductions may work there.
+/// A note to be posted. The body comes first and is aligned for all types, because reductions may combine there.
 #[repr(C, align(16))]
 pub(crate) struct Note {
     body: Body,
@@ -73,67 +73,67 @@ impl Note {
         Note { form, body: [first, second, 0, 0, 0, 0] }
     }
 
-    /// The writer is in the operation; it has no bytes.
+    /// Makes a note that the writer is in the operation, without bytes.
     #[inline]
     pub(crate) fn signal() -> Note {
         Note::new(0, [0; 2])
     }
 
-    /// `len` bytes for all, at most 48, which are to be written to [`Note::bytes`].
+    /// Makes a note of `len` bytes for all, at most 48, which the caller writes to [`Note::bytes`].
     #[inline]
     pub(crate) fn of_bytes(len: usize) -> Note {
         assert!(len <= BODY_BYTES, "{len} bytes do not fit a note");
         Note::new(len as u8, [0; 2])
     }
 
-    /// Where the bytes of a note that has them itself are.
+    /// Returns the place of the bytes in a note that contains them.
     #[inline]
     pub(crate) fn bytes(&mut self) -> *mut u8 {
         (&raw mut self.body).cast()
     }
 
-    /// `len` bytes for all, or for each rank, in an area.
+    /// Makes a note of `len` bytes for all, or for each rank, in an area.
     #[inline]
     pub(crate) fn of_area(len: usize, area: &Area) -> Note {
         Note::new(AREA, [len as u64, area.number])
     }
 
-    /// A table in an area, with or without the bytes.
+    /// Makes a note of a table in an area, with or without the bytes.
     pub(crate) fn of_table(area: &Area) -> Note {
         Note::new(TABLE, [area.bytes as u64, area.number])
     }
 
-    /// Lines about so many blocks in an area, with or without the bytes.
+    /// Makes a note of lines about so many blocks in an area, with or without the bytes.
     pub(crate) fn of_blocks(area: &Area, blocks: usize) -> Note {
         Note { form: BLOCKS, body: [area.bytes as u64, area.number, blocks as u64, 0, 0, 0] }
     }
 
-    /// Lines about so many blocks in the writer's memory.
+    /// Makes a note of lines about so many blocks in the writer's memory.
     pub(crate) fn of_lent_blocks(address: u64, blocks: usize) -> Note {
         Note { form: LENT_BLOCKS, body: [(blocks * BLOCK_LINE) as u64, address, blocks as u64, 0, 0, 0] }
     }
 
-    /// `len` bytes in the writer's memory.
+    /// Makes a note of `len` bytes in the writer's memory.
     pub(crate) fn of_address(len: usize, address: u64) -> Note {
         Note::new(ADDRESS, [len as u64, address])
     }
 
-    /// `len` bytes in the writer's memory, to be combined by pieces, and where it wants the result.
+    /// Makes a note of an operand of `len` bytes in the writer's memory, to be combined by pieces, and of its result.
     pub(crate) fn of_operand(len: usize, ends: Ends, shape: u64) -> Note {
         Note { form: OPERAND, body: [len as u64, ends.operand, ends.result, shape, 0, 0] }
     }
 
-    /// `len` bytes come through the round buffers.
+    /// Makes a note of `len` bytes that come through the round buffers.
     pub(crate) fn of_rounds(len: usize) -> Note {
         Note::new(ROUNDS, [len as u64, 0])
     }
 
-    /// For the group: its bytes are where the note of this rank says.
+    /// Makes a note of the group whose bytes are described by the note of this rank.
     pub(crate) fn of_rank(rank: usize) -> Note {
         Note::new(OF_RANK, [rank as u64, 0])
     }
 
-    /// The writer takes no further part, or the ranks do not agree.
+    /// Makes a note that the writer takes no further part, or that the ranks disagree.
     pub(crate) fn of_nothing() -> Note {
         Note::new(NOTHING, [0; 2])
     }
@@ -144,15 +144,15 @@ impl Note {
 pub(crate) struct Area {
     pub(crate) start: *mut u8,
     pub(crate) bytes: usize,
-    /// What notes call it.
+    /// Number of the area in notes.
     pub(crate) number: u64,
 }
 
 impl Area {
-    /// Its first bytes.
+    /// Returns its first bytes.
     ///
     /// # Safety
-    /// The area must be this rank's, in use by nobody else before a note speaks of it, and stay mapped meanwhile.
+    /// The area must be this rank's, unused by other threads until a note refers to it, and stay mapped meanwhile.
     pub(crate) unsafe fn first<'a>(self, bytes: usize) -> &'a mut [u8] {
         assert!(bytes <= self.bytes, "{bytes} bytes do not fit an area of {}", self.bytes);
         // SAFETY: the area has so many bytes; the rest is the caller's promise.
@@ -167,8 +167,8 @@ pub(crate) fn write_line(table: &mut [u8], rank: usize, place: u64, len: usize) 
     line[8..].copy_from_slice(&(len as u64).to_ne_bytes());
 }
 
-/// Writes a table about the parts for other ranks than `me`, and those parts behind it for which `elsewhere` names no
-/// place. Parts begin at multiples of `aligned`. `elsewhere` learns whether there is room for the part.
+/// Writes a table about the parts for other ranks than `me`, and behind it the parts for which `elsewhere` returns no
+/// place. Parts begin at multiples of `aligned`. `elsewhere` is told whether there is room for the part.
 ///
 /// # Errors
 /// Those of `elsewhere`.
@@ -199,7 +199,7 @@ pub(crate) fn write_table(
     Ok(())
 }
 
-/// Lines about the blocks that a rank contributes, and the bytes of the area in which they are.
+/// Lines about the blocks that a rank contributes, and the bytes of the area that contains them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lines {
     start: *const u8,
@@ -208,15 +208,15 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Of so many blocks, none of which is behind them.
+    /// Makes lines of so many blocks, none of which is behind the lines.
     pub(crate) fn lent(start: *const u8, blocks: usize) -> Lines {
         Lines { start, blocks, bytes: 0 }
     }
 
-    /// What is there for this rank: the block behind `before` others. `None` if it is not for it.
+    /// Finds this rank's block behind `before` other blocks; `None` if the block is not for this rank.
     ///
     /// # Errors
-    /// Rank `from` has written nonsense.
+    /// Rank `from` has written an invalid line.
     pub(crate) fn find(&self, from: usize, me: usize, before: usize) -> Result<Option<Found>> {
         // SAFETY: the area has so many lines, as was checked; any bytes are integers.
         let line = |at: usize| unsafe { self.start.add(at * BLOCK_LINE).cast::<[u64; 3]>().read_unaligned() };
@@ -240,23 +240,23 @@ pub(crate) fn write_block_line(lines: &mut [u8], block: usize, place: u64, len: 
     line[LINE..].copy_from_slice(&(rank as u64).to_ne_bytes());
 }
 
-/// What a rank has contributed, or its part for this rank, as its note says.
+/// Length and location of a contribution, or of its part for this rank, from its note.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
-    /// How many bytes.
+    /// Number of bytes.
     pub(crate) len: usize,
-    /// Where.
+    /// Location of the bytes.
     pub(crate) place: Location,
 }
 
-/// Where a rank has its operand and wants its result.
+/// Addresses of a rank's operand and of its result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ends {
     pub(crate) operand: u64,
     pub(crate) result: u64,
 }
 
-/// Where contributed bytes are.
+/// Location of contributed bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Location {
     /// In shared memory; readable until this rank finishes the operation.
@@ -268,20 +268,20 @@ pub(crate) enum Location {
     },
     /// In the memory of the rank that posted the note, to be combined by pieces.
     Operand {
-        /// Their address, and where that rank wants its result.
+        /// Their address, and that of the result.
         ends: Ends,
-        /// What all ranks must have alike.
+        /// The shape, which must be equal on all ranks.
         shape: u64,
     },
     /// They come by message.
     ByMessage,
-    /// In the round buffers, as its rounds go by; of an exchange with neighbours, in messages.
+    /// In the round buffers, round by round; of an exchange with neighbours, in messages.
     InRounds,
-    /// In blocks, of which these lines tell.
+    /// In blocks, described by these lines.
     InBlocks(Lines),
-    /// In blocks, of which lines tell that are in the memory of the rank that posted the note.
+    /// In blocks, described by lines in the memory of the rank that posted the note.
     InLentBlocks {
-        /// Their address.
+        /// Address of the lines.
         address: u64,
         blocks: usize,
     },
@@ -294,7 +294,7 @@ impl Found {
         Found { len: len as usize, place: Location::Here(start) }
     }
 
-    /// Fails unless a rank has contributed as many bytes as this one expects.
+    /// Fails unless the number of bytes is the one that this rank expects.
     ///
     /// # Errors
     /// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT`.
@@ -304,19 +304,19 @@ impl Found {
     }
 }
 
-/// The notes of a group of ranks, and the areas of which they speak. Where a rank is named, the number of ranks stands
-/// for the group.
+/// The notes of a group of ranks, and the areas that they refer to. As a rank, the number of ranks stands for the
+/// group.
 pub(crate) trait Notes {
-    /// How operations that post notes here are called: stands before their names.
+    /// Prefix of the names of operations that post notes here.
     const FORM: &'static str;
 
-    /// Where the notes are.
+    /// Returns the segment of the notes.
     fn slots(&self) -> &SlotSegment;
 
-    /// Area `area` of a rank, which is not its slot, if it has one of at least so many bytes.
+    /// Returns area `area` of a rank, other than its slot, if it has at least `bytes` bytes.
     ///
     /// # Errors
-    /// There is none, or it cannot be mapped.
+    /// The area does not exist, or cannot be mapped.
     fn area_beside(&self, rank: usize, area: u64, bytes: u64) -> Result<*mut u8>;
 
     /// Posts this rank's note for operation `number`.
@@ -325,13 +325,12 @@ pub(crate) trait Notes {
         self.slots().post(number, call.word, note.form.into(), &note.body);
     }
 
-    /// Posts this rank's note with `len` bytes for all, or for each rank: `all` bytes, at most 48, which `fill` writes
-    /// to their place.
+    /// Posts this rank's note with `len` bytes for all, or for each rank. `fill` writes `all` bytes, at most 48.
     #[inline(always)]
     fn post_bytes(&self, number: u64, call: Signed, [len, all]: [usize; 2], fill: impl FnOnce(&mut [u8])) {
         assert!(all <= BODY_BYTES, "{all} bytes do not fit a note");
         self.slots().post_filled(number, call.word, len as u16, |place| {
-            // SAFETY: the bytes of a note, which this rank has to itself before it is posted.
+            // SAFETY: the bytes of a note, to which this rank has exclusive access before it is posted.
             fill(unsafe { std::slice::from_raw_parts_mut(place.cast::<u8>(), all) });
         });
     }
@@ -342,15 +341,15 @@ pub(crate) trait Notes {
         self.slots().post_for_all(number, call.word, note.form.into(), &note.body);
     }
 
-    /// A rank's slot of an operation.
+    /// Returns a rank's slot of an operation.
     fn slot(&self, rank: usize, number: u64) -> Area {
         Area { start: self.slots().slot_of(rank, number), bytes: self.slots().slot_bytes(), number: 0 }
     }
 
-    /// What a rank has contributed for all. Its note is there.
+    /// Finds the contribution of a rank for all. Its note must be posted.
     ///
     /// # Errors
-    /// The rank is in another operation, has left this one out, or has written nonsense.
+    /// The rank is in another operation, has left this one out, or has written an invalid note.
     #[inline(always)]
     fn find(&self, rank: usize, number: u64, call: Signed) -> Result<Found> {
         let form = self.form_of(rank, number, call)?;
@@ -366,7 +365,7 @@ pub(crate) trait Notes {
         self.find_elsewhere(rank, number, call, form)
     }
 
-    /// What a rank has contributed that is neither in its note nor in its slot.
+    /// Finds a contribution that is neither in its note nor in its slot.
     #[inline(never)]
     fn find_elsewhere(&self, rank: usize, number: u64, call: Signed, form: u8) -> Result<Found> {
         // SAFETY: the note was posted, and its writer leaves it alone until this rank has finished the operation.
@@ -391,7 +390,7 @@ pub(crate) trait Notes {
         Ok(Found { len: len as usize, place })
     }
 
-    /// What a rank has contributed for this one. Its note is there.
+    /// Finds the contribution of a rank for this rank. Its note must be posted.
     ///
     /// # Errors
     /// As for [`Notes::find`].
@@ -434,10 +433,10 @@ pub(crate) trait Notes {
         }
     }
 
-    /// Where an area is, of which a rank has used so many bytes.
+    /// Returns the address of an area, of which a rank has used `bytes`.
     ///
     /// # Errors
-    /// There is no such area, or it has not so many bytes.
+    /// There is no such area, or it is shorter.
     fn area(&self, rank: usize, number: u64, area: u64, bytes: Option<u64>) -> Result<*mut u8> {
         match bytes {
             Some(bytes) if area == 0 && bytes <= self.slots().slot_bytes() as u64 => {
@@ -448,10 +447,10 @@ pub(crate) trait Notes {
         }
     }
 
-    /// The form of a rank's note, which is there.
+    /// Returns the form of a rank's note, which must be posted.
     ///
     /// # Errors
-    /// The rank is in another operation, has left this one out, or has taken its note back.
+    /// The rank is in another operation, has left this one out, or has withdrawn its note.
     #[inline(always)]
     fn form_of(&self, rank: usize, number: u64, call: Signed) -> Result<u8> {
         match self.slots().tag_of(rank, number) {
@@ -478,22 +477,22 @@ pub(crate) trait Notes {
             self.warn([rank, slots.me()], difference);
         }
         match (tag, word) {
-            // What a rank has called before is not known there or here.
+            // The preceding call is not known there or here.
             (Some(tag), Some(_)) => Ok(tag as u8),
             (Some(_), None) => Err(given_up(rank, call.kind)),
             (None, _) => Err(left_out((rank, slots.size()), call.kind, Self::FORM)),
         }
     }
 
-    /// The member whose operation all carry out if they have named different ones in a reduction.
+    /// Returns the member whose operation is carried out if ranks have named different ones in a reduction.
     #[inline]
     fn leader(&self, call: Signed) -> usize {
         let root = call.signature().root() as usize;
-        // In a stage of a composed operation the root may be elsewhere.
+        // In a stage of a composed operation, the root may be outside the group.
         if root < self.slots().size() { root } else { 0 }
     }
 
-    /// The operation of a reduction that the leader has named, whose note is there, if that is not this rank's.
+    /// Returns the leader's operation of a reduction, if it differs from this rank's. The leader's note must be posted.
     #[inline]
     fn leading_op(&self, number: u64, call: Signed) -> Option<&'static Arc<Op>> {
         let leader = self.leader(call);
@@ -505,28 +504,28 @@ pub(crate) trait Notes {
         disagreement::tolerated(self.slots().noted(leader, number)?, call.word)?.first.predefined_op()
     }
 
-    /// Tells that a rank, the first of two, has named another operation of a reduction than this one. The operation of
+    /// Warns that the first of two ranks has named another operation of a reduction than this rank. The operation of
     /// the second is carried out.
     fn warn(&self, ranks: [usize; 2], difference: disagreement::Difference);
 
-    /// The error that a rank, or the one on behalf of all, has called something else than this one.
+    /// Makes the error that a rank, or the rank on behalf of all, has called something else than this rank.
     fn differ(&self, rank: usize, difference: disagreement::Difference) -> Error;
 }
 
 #[cold]
 fn left_out((rank, size): (usize, usize), kind: Kind, form: &str) -> Error {
-    let who = if rank < size { format!("rank {rank}") } else { "the rank that came last".to_owned() };
+    let subject = if rank < size { format!("rank {rank}") } else { "the last rank to arrive".to_owned() };
     let own = kind.name();
     Error::new(
         limosa_mpi::consts::MPI_ERR_OTHER,
         format!(
-            "{who} has left this operation out where this rank is in {form}{own}: all ranks must call the same \
+            "{subject} has left this operation out where this rank is in {form}{own}: all ranks must call the same \
              collectives in the same order"
         ),
     )
 }
 
-/// A rank takes no further part, and what it has said is not true any more.
+/// Makes the error that a rank takes no further part, and that its note is void.
 #[cold]
 pub(crate) fn given_up(rank: usize, kind: Kind) -> Error {
     let detail = format!(
@@ -536,13 +535,13 @@ pub(crate) fn given_up(rank: usize, kind: Kind) -> Error {
     Error::new(limosa_mpi::consts::MPI_ERR_PROC_ABORTED, detail)
 }
 
-/// What a rank says makes no sense.
+/// Makes the error of an invalid note.
 #[cold]
 pub(crate) fn nonsense(rank: usize) -> Error {
     Error::new(limosa_mpi::consts::MPI_ERR_INTERN, format!("rank {rank} has left an invalid note in shared memory"))
 }
 
-/// A rank takes no further part.
+/// Makes the error that a rank takes no further part.
 #[cold]
 pub(crate) fn withdrawn(rank: usize, kind: Kind) -> Error {
     let name = kind.name();
@@ -550,7 +549,7 @@ pub(crate) fn withdrawn(rank: usize, kind: Kind) -> Error {
     Error::new(limosa_mpi::consts::MPI_ERR_COUNT, detail)
 }
 
-/// The note of the group says that there is nothing, though all ranks agree.
+/// Makes the error that the note of the group has no bytes, though all ranks agree.
 #[cold]
 pub(crate) fn failed_for_all(kind: Kind) -> Error {
     let name = kind.name();

@@ -3,26 +3,24 @@
 //! | bits of a tag | hold |
 //! |---|---|
 //! | 30 | 0: blocking, 1: in the background |
-//! | 16 to 29 | the code of the signature ([`Signature::code`]); 0 for what the library exchanges for itself |
+//! | 16 to 29 | the code of the signature ([`Signature::code`]); 0 for exchanges of the library itself |
 //! | 0 to 15 | the number of a blocking operation |
 //! | 15, 0 to 14 | in the background: whether it is persistent, and its number |
-//!
-//! Messages of one rank to another one are received in order, so that short numbers suffice for blocking operations. In
-//! the background, 32768 operations can be under way at a time.
+//! Messages from one rank to another are received in order, so short numbers suffice for blocking operations. In the
+//! background, 32768 operations can be under way at a time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::kind::{Signature, Sort};
 
-/// How many collectives were begun on a communicator, which tells their messages and what they leave in shared memory
-/// apart.
+/// Counts of the collectives begun on a communicator. They distinguish messages, and contributions in shared memory.
 #[derive(Default)]
 pub(super) struct Numbers {
     blocking: AtomicU64,
     background: AtomicU64,
 }
 
-/// How many collectives a rank has begun.
+/// Numbers of collectives that a rank has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) blocking: u64,
@@ -30,44 +28,44 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Of those that are counted with this sort.
+    /// Returns the number of collectives that are counted with this sort.
     pub(super) fn of(self, sort: Sort) -> u64 {
         if sort == Sort::Blocking { self.blocking } else { self.background }
     }
 
-    /// Of the others.
+    /// Returns the number of collectives that are not counted with this sort.
     pub(super) fn of_others(self, sort: Sort) -> u64 {
         if sort == Sort::Blocking { self.background } else { self.blocking }
     }
 }
 
 impl Numbers {
-    /// The number of the next blocking collective, from 0.
+    /// Draws the number of the next blocking collective, from 0.
     #[inline]
     pub(super) fn next_blocking(&self) -> u64 {
-        // Members call collectives one after the other, so that nobody else counts meanwhile; an atomic addition would
-        // wait for all stores before it.
+        // Members call collectives one after another, so no other thread counts meanwhile. An atomic addition would
+        // wait for all earlier stores.
         let number = self.blocking.load(Ordering::Relaxed);
         self.blocking.store(number + 1, Ordering::Release);
         number
     }
 
-    /// The number of the next non-blocking or persistent collective, from 0.
+    /// Draws the number of the next non-blocking or persistent collective, from 0.
     pub(super) fn next_background(&self) -> u64 {
         self.background.fetch_add(1, Ordering::AcqRel)
     }
 
-    /// So many blocking collectives were begun, as is known from elsewhere.
+    /// Sets the number of blocking collectives, known from elsewhere.
     pub(super) fn skip_to(&self, count: u64) {
         self.blocking.store(count, Ordering::Relaxed);
     }
 
-    /// How many blocking collectives were begun.
+    /// Returns the number of blocking collectives begun.
     pub(super) fn blocking(&self) -> u64 {
         self.blocking.load(Ordering::Relaxed)
     }
 
-    /// How many were begun, at one moment.
+    /// Returns both numbers at one moment.
     pub(super) fn begun(&self) -> Counts {
         let mut background = self.background.load(Ordering::Acquire);
         loop {
@@ -84,12 +82,12 @@ const BACKGROUND: u64 = 1 << 30;
 const CODE_SHIFT: u32 = 16;
 const PERSISTENT: u64 = 1 << 15;
 
-/// Numbers of a sort in tags are modulo this.
+/// Returns the modulus of the numbers of a sort in tags.
 fn modulus(sort: Sort) -> u64 {
     if sort == Sort::Blocking { 1 << CODE_SHIFT } else { PERSISTENT }
 }
 
-/// The tag of the messages of a collective.
+/// Returns the tag of the messages of a collective.
 #[inline]
 pub(super) fn tag(number: u64, signature: Signature) -> i32 {
     let sort = signature.sort();
@@ -101,7 +99,7 @@ pub(super) fn tag(number: u64, signature: Signature) -> i32 {
     (bits | u64::from(signature.code()) << CODE_SHIFT | (number % modulus(sort))) as i32
 }
 
-/// What a tag says.
+/// The fields of a tag.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Tagged {
     pub(super) sort: Sort,
@@ -121,7 +119,7 @@ pub(super) fn read_tag(tag: i32) -> Tagged {
     Tagged { sort, number: bits % modulus(sort), code: (bits & (BACKGROUND - 1)) as u32 >> CODE_SHIFT }
 }
 
-/// The number next to `latest` that ends as a tag says.
+/// Returns the number nearest to `latest` that ends as a tag says.
 pub(super) fn whole(sort: Sort, number: u64, latest: u64) -> u64 {
     let modulus = modulus(sort);
     let ahead = number.wrapping_sub(latest) % modulus;

@@ -1,30 +1,30 @@
-//! The one-step algorithms: every rank contributes what it has and takes what it needs, and nobody passes anything on.
+//! One-step algorithms: every rank contributes its data and takes what it needs; no rank forwards data.
 //!
 //! Each is described here once, in the verbs of an [`Executor`]. Three executors run it:
 //!
-//! | executor | where | how | names |
+//! | executor | for | effect of a verb | names |
 //! |---|---|---|---|
-//! | `shared::Immediate` | blocking, shared memory | does what a verb says at once | `flags`, `slots`, `single_copy` |
-//! | `background::Recorder` | background, shared memory | records what mailboxes leave and get | `mailbox`, `lent` |
-//! | `exchange::Messages` | by messages | writes the steps of a schedule | `linear`, `exchange` |
+//! | `shared::Immediate` | blocking, shared memory | immediate | `flags`, `slots`, `single_copy` |
+//! | `background::Recorder` | background, shared memory | records contribution and intake of the mailboxes | `mailbox`, `lent` |
+//! | `exchange::Messages` | by messages | appends steps to a schedule | `linear`, `exchange` |
 //!
-//! What they are called and what they cost is in [`crate::choice`]; `single_copy` is that of a root.
+//! [`crate::choice`] has their names and costs; `single_copy` is that of a root.
 //!
 //! Contract
 //! - All ranks run the same description. A rank contributes before it takes, and contributes and takes once.
-//! - An executor may put off what a verb says until [`Executor::finish`], but a rank never waits in a description for
-//!   what comes later in that of another one.
+//! - An executor may defer a verb to [`Executor::finish`], but a rank never waits in a description for a later verb of
+//!   another rank.
 //!
-//! Not described here: reductions. In shared memory an operand is contributed as a whole, and whoever combines reads
-//! its part of it; by messages each rank is sent no more than its part. One description of both would have to say which
-//! (`shared::reduce`, `Exchange::reduction`, [`crate::slices`]).
+//! Reductions are not described here. In shared memory a rank contributes its whole operand, and the combining rank
+//! reads its part of it; by messages each rank receives only its part. The code for either is in `shared::reduce`,
+//! `Exchange::reduction` and [`crate::slices`].
 
 use limosa_p2p::memory::Region;
 
 use super::buffer::{Blocks, Buffer};
 use limosa_mpi::error::Result;
 
-/// For whom a contribution is.
+/// The readers of a contribution.
 #[derive(Clone, Copy)]
 pub(crate) enum Audience {
     /// All other ranks.
@@ -33,54 +33,54 @@ pub(crate) enum Audience {
     Rank(usize),
 }
 
-/// What a rank takes of another one's contribution.
+/// The share of a contribution that a rank takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Share {
-    /// What is the same for all who take it.
+    /// A contribution that is the same for all readers.
     Whole,
     /// The part for this rank.
     Part,
 }
 
-/// Whoever runs a one-step algorithm on one rank.
+/// Executes a one-step algorithm on one rank.
 pub(crate) trait Executor: Sized {
-    /// What comes of it.
+    /// Result of the algorithm.
     type Outcome;
 
-    /// This rank.
+    /// Returns this rank.
     fn rank(&self) -> usize;
 
-    /// Says that this rank has called, and learns that all others have.
+    /// Signals that this rank has called, and waits for the signals of all other ranks.
     ///
     /// # Errors
     /// As for all verbs: ranks disagree, there is no memory, or errors of the machine.
     fn meet(&mut self) -> Result<()>;
 
-    /// Contributes bytes, the same for all who take them.
+    /// Contributes bytes that are the same for all readers.
     ///
     /// # Errors
     /// See [`Executor::meet`].
     fn contribute(&mut self, region: Region, to: Audience) -> Result<()>;
 
-    /// Contributes a part for each other rank. With `in_place` this rank takes to the same places.
+    /// Contributes a part for each other rank. With `in_place` this rank takes into the same memory.
     ///
     /// # Errors
     /// See [`Executor::meet`].
     fn contribute_parts(&mut self, parts: &Blocks, in_place: bool) -> Result<()>;
 
-    /// Takes what one rank contributes.
+    /// Takes the contribution of one rank.
     ///
     /// # Errors
     /// See [`Executor::meet`].
     fn take(&mut self, from: usize, share: Share, into: Region) -> Result<()>;
 
-    /// Takes what each other rank contributes, and copies what this rank has for itself, unless it is in its place.
+    /// Takes the contribution of each other rank, and copies this rank's own data unless they are in place.
     ///
     /// # Errors
     /// See [`Executor::meet`].
     fn take_each(&mut self, share: Share, own: Option<Region>, into: &Blocks) -> Result<()>;
 
-    /// Copies what this rank has for itself.
+    /// Copies this rank's own data.
     ///
     /// # Errors
     /// See [`Executor::meet`].
@@ -93,14 +93,14 @@ pub(crate) trait Executor: Sized {
     fn finish(self) -> Result<Self::Outcome>;
 }
 
-/// Nobody leaves before all have called.
+/// Describes a barrier: no rank leaves before all have called.
 #[inline(always)]
 pub(crate) fn barrier<E: Executor>(mut executor: E) -> Result<E::Outcome> {
     executor.meet()?;
     executor.finish()
 }
 
-/// All ranks get what the root has.
+/// Describes a broadcast from the root to all ranks.
 #[inline(always)]
 pub(crate) fn bcast<E: Executor>(mut executor: E, buffer: &Buffer, root: usize) -> Result<E::Outcome> {
     if executor.rank() == root {
@@ -111,7 +111,7 @@ pub(crate) fn bcast<E: Executor>(mut executor: E, buffer: &Buffer, root: usize) 
     executor.finish()
 }
 
-/// The root gets what all ranks have. `send` is `None` for what is in its place; `receive` counts at the root.
+/// Describes a gather to the root. `send` is `None` if in place; `receive` is significant at the root.
 #[inline]
 pub(crate) fn gather<E: Executor>(
     mut executor: E,
@@ -128,8 +128,7 @@ pub(crate) fn gather<E: Executor>(
     executor.finish()
 }
 
-/// Each rank gets its part of what the root has. `send` counts at the root; `receive` is `None` for what is in its
-/// place.
+/// Describes a scatter from the root. `send` is significant at the root; `receive` is `None` if in place.
 #[inline]
 pub(crate) fn scatter<E: Executor>(
     mut executor: E,
@@ -151,7 +150,7 @@ pub(crate) fn scatter<E: Executor>(
     executor.finish()
 }
 
-/// All ranks get what all have. `send` is `None` for what is in its place.
+/// Describes an allgather. `send` is `None` if in place.
 #[inline]
 pub(crate) fn allgather<E: Executor>(mut executor: E, send: Option<&Buffer>, receive: &Blocks) -> Result<E::Outcome> {
     let send = send.map(Buffer::region);
@@ -160,7 +159,7 @@ pub(crate) fn allgather<E: Executor>(mut executor: E, send: Option<&Buffer>, rec
     executor.finish()
 }
 
-/// Each rank gets its part of what each has. `send` is `None` where the parts are in the places of those that come.
+/// Describes an alltoall. `send` is `None` if the sent parts are in the places of the received ones.
 #[inline]
 pub(crate) fn alltoall<E: Executor>(mut executor: E, send: Option<&Blocks>, receive: &Blocks) -> Result<E::Outcome> {
     executor.contribute_parts(send.unwrap_or(receive), send.is_none())?;

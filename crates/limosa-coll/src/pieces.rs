@@ -1,16 +1,16 @@
 //! Reductions of large operands, by pieces, among ranks that can access each other's memory.
 //!
-//! Every rank says where its operand is, and where it wants its result. Then whoever looks takes the next piece that
-//! nobody has taken, copies that piece of everybody's operand, combines, and brings the result to all who want it,
-//! while it is still in its cache. A piece is read and written by nobody else, so that operand and result may be the
-//! same memory. Ranks that share a processor need not take turns: whoever is running works, and no rank depends on
-//! another one's processor.
+//! Every rank posts the addresses of its operand and its result. Then each polling thread takes the next free piece,
+//! copies that piece of all operands, combines them, and writes the result to all ranks that receive it, while it is
+//! still in the cache. A piece is read and written by one thread only, so operand and result may be the same memory.
+//! Ranks that share a processor need not take turns: a running rank works, and no rank depends on the processor of
+//! another rank.
 //!
-//! Operands are combined from the highest rank to the lowest; prefixes from the lowest, each rank putting its own
-//! operand behind what those before it have. So all ranks get the same bits, whoever computes, blocking or in the
-//! background.
+//! Operands are combined from the highest rank to the lowest; prefixes from the lowest, where each rank's operand is
+//! combined behind those of lower ranks. All ranks therefore get the same bits, whichever thread combines, blocking or
+//! in the background.
 //!
-//! Cost for n bytes and p ranks on c processors: (p - 1) n (copies in) + (p - 1) n (copies out, when all want all) +
+//! Cost for n bytes and p ranks on c processors: (p - 1) n (copies in) + (p - 1) n (copies out, to all) +
 //! (p - 1) n (combining), all over min(p, c).
 
 use std::ops::Range;
@@ -22,23 +22,23 @@ use crate::reducer::Reducer;
 use limosa_mpi::error::{Error, Result};
 use limosa_mpi::mix::mix;
 
-/// Who gets what of the result.
+/// Distribution of the result.
 pub(crate) enum Delivery {
-    /// All ranks, all of it.
+    /// All of it to all ranks.
     All,
-    /// One rank.
+    /// All of it to one rank.
     To(usize),
-    /// Each rank its part, which ends at this byte.
+    /// A part to each rank, which ends at this byte.
     Parts(Vec<usize>),
-    /// Each rank what those before it have, combined, and perhaps its own.
+    /// The combined operands of lower ranks to each rank.
     Prefixes {
-        /// With its own operand.
+        /// Including the rank's own operand.
         with_own: bool,
     },
 }
 
 impl Delivery {
-    /// Each rank its part, of so many elements.
+    /// Makes a delivery of parts of so many elements.
     pub(crate) fn of_parts(counts: &[usize], element: usize) -> Delivery {
         let mut end = 0;
         let ends = counts.iter().map(|count| {
@@ -48,7 +48,7 @@ impl Delivery {
         Delivery::Parts(ends.collect())
     }
 
-    /// How many ranks' operands a rank gets combined, the first ones, and which bytes of that.
+    /// Returns the number of ranks, from rank 0, whose combined operands a rank gets, and the range of bytes.
     pub(crate) fn to(&self, rank: usize, ranks: usize, bytes: usize) -> (usize, Range<usize>) {
         match self {
             Delivery::All => (ranks, 0..bytes),
@@ -59,7 +59,7 @@ impl Delivery {
     }
 }
 
-/// How operands are divided. All ranks divide alike, or get an error: each says its [shape](Pieces::shape).
+/// The division of operands. It is equal on all ranks, or an error: each posts its [shape](Pieces::shape).
 #[derive(Clone, Copy)]
 pub(crate) struct Pieces {
     bytes: usize,
@@ -67,18 +67,18 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// Operands of `bytes` bytes, of elements of `element` bytes, at so many ranks.
+    /// Divides operands of `bytes` bytes, of elements of `element` bytes, at `ranks` ranks.
     pub(crate) fn new(bytes: usize, ranks: usize, element: usize) -> Pieces {
         let about = bytes.div_ceil(ranks).next_multiple_of(1 << 10).clamp(4 << 10, 128 << 10);
         Pieces { bytes, piece: (about / element).max(1) * element }
     }
 
-    /// How many there are.
+    /// Returns the number of pieces.
     pub(crate) fn count(self) -> u64 {
         self.bytes.div_ceil(self.piece) as u64
     }
 
-    /// A word that is equal where bytes, pieces and delivery are.
+    /// Returns a hash of bytes, pieces and delivery.
     pub(crate) fn shape(self, delivery: &Delivery) -> u64 {
         let (form, words): (u64, &[usize]) = match delivery {
             Delivery::All => (0, &[]),
@@ -89,11 +89,11 @@ impl Pieces {
         words.iter().fold(mix(self.bytes as u64, mix(self.piece as u64, form)), |shape, word| mix(shape, *word as u64))
     }
 
-    /// Where ranks have their operands and want their results, as their notes say.
+    /// Returns the addresses of all operands and results, from the notes of the ranks.
     ///
     /// # Errors
-    /// `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT` or `MPI_ERR_ARG`: the ranks do not have as many bytes, or do not divide
-    /// them alike. Then all ranks find it so.
+    /// `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT` or `MPI_ERR_ARG`: ranks differ in the number of bytes, or in the division.
+    /// All ranks then get the error.
     pub(crate) fn ends(self, shape: u64, ranks: usize, posted: impl Fn(usize) -> Result<Found>) -> Result<Vec<Ends>> {
         let of = |rank| match posted(rank)?.check(rank, self.bytes)?.place {
             Location::Operand { ends, shape: other } if other == shape => Ok(ends),
@@ -103,13 +103,13 @@ impl Pieces {
         (0..ranks).map(of).collect()
     }
 
-    /// Where a piece begins, and how many bytes it has.
+    /// Returns the offset of a piece, and its bytes.
     fn extent(self, piece: u64) -> (usize, usize) {
         let offset = piece as usize * self.piece;
         (offset, self.piece.min(self.bytes - offset))
     }
 
-    /// Scratch memory for working at them.
+    /// Takes scratch memory for combining pieces.
     pub(crate) fn scratch(self) -> Result<Scratch> {
         Scratch::take(2 * self.piece)
     }
@@ -125,26 +125,26 @@ fn differs(rank: usize) -> Error {
     )
 }
 
-/// What is needed to work at a piece.
+/// A reduction whose pieces are to be combined.
 pub(crate) struct Work<'a, A> {
     pub(crate) access: &'a A,
     pub(crate) reducer: &'a Reducer<'a>,
     pub(crate) pieces: Pieces,
     pub(crate) ranks: &'a [Ends],
     pub(crate) delivery: &'a Delivery,
-    /// This rank's operand, in one block, and where its result comes to.
+    /// This rank's operand, in one block, and the place of its result.
     pub(crate) own_operand: *mut u8,
     pub(crate) own_result: Option<*mut u8>,
 }
 
 impl<A: Access> Work<'_, A> {
-    /// Combines a piece and brings it to all who want it.
+    /// Combines a piece and writes it to all ranks that receive it.
     ///
     /// # Errors
-    /// The memory of a rank cannot be accessed; those of the operation.
+    /// The memory of a rank cannot be accessed; errors of the operation.
     ///
     /// # Safety
-    /// The piece must be this thread's alone, at all ranks, which have offered their memory; the scratch memory is
+    /// The piece must belong to this thread alone, at all ranks, which have offered their memory; the scratch memory is
     /// that of [`Pieces::scratch`].
     pub(crate) unsafe fn piece(&self, piece: u64, scratch: &Scratch) -> Result<()> {
         let (offset, len) = self.pieces.extent(piece);
@@ -177,7 +177,7 @@ impl<A: Access> Work<'_, A> {
         }
     }
 
-    /// The operands of all ranks combined; in this rank's result if it gets the same bytes, else in scratch memory.
+    /// Combines the operands of all ranks; in this rank's result if it gets the same bytes, else in scratch memory.
     ///
     /// # Safety
     /// As for [`Work::piece`].
@@ -186,7 +186,7 @@ impl<A: Access> Work<'_, A> {
         let into = own_result.map_or(scratch[0], |result| result.wrapping_add(offset));
         let last = self.ranks.len() - 1;
         for rank in (0..=last).rev() {
-            // SAFETY: `into` and the scratch memory have room for a piece and are this rank's.
+            // SAFETY: `into` and the scratch memory have room for a piece and belong to this rank.
             unsafe {
                 if rank == last {
                     self.fetch(rank, offset, len, into)?;
@@ -199,7 +199,7 @@ impl<A: Access> Work<'_, A> {
         Ok(into)
     }
 
-    /// Brings each rank what those before it have, combined.
+    /// Writes to each rank the combined operands of lower ranks.
     ///
     /// # Safety
     /// As for [`Work::piece`].
@@ -209,8 +209,8 @@ impl<A: Access> Work<'_, A> {
             // SAFETY: two blocks of scratch memory that have room for a piece.
             unsafe {
                 if rank > 0 && !with_own {
-                    // Its own operand is read below, before this rank or anybody else could write there: they may be
-                    // the same memory.
+                    // Its own operand is read below, before any rank can overwrite it: operand and result may be the
+                    // same memory.
                     self.fetch(rank, offset, len, now)?;
                     self.bring(rank, before, offset, len)?;
                 } else {
@@ -240,7 +240,7 @@ impl<A: Access> Work<'_, A> {
         }
     }
 
-    /// Where a piece of a rank's operand can be read: where it is, or a copy.
+    /// Returns an address at which a piece of a rank's operand can be read: its own, or that of a copy.
     unsafe fn look(&self, rank: usize, offset: usize, len: usize, copy: *mut u8) -> Result<*const u8> {
         if rank == self.access.me() {
             return Ok(self.own_operand.wrapping_add(offset));
@@ -250,7 +250,7 @@ impl<A: Access> Work<'_, A> {
         Ok(copy)
     }
 
-    /// Brings bytes to the place `offset` of a rank's result.
+    /// Writes bytes at `offset` of a rank's result.
     unsafe fn bring(&self, rank: usize, from: *const u8, offset: usize, len: usize) -> Result<()> {
         if rank == self.access.me() {
             if let Some(to) = self.own_result.map(|result| result.wrapping_add(offset))
@@ -261,7 +261,7 @@ impl<A: Access> Work<'_, A> {
             }
             return Ok(());
         }
-        // SAFETY: the rank has offered its result, of which this piece is written to by this rank alone.
+        // SAFETY: the rank has offered its result, of which only this rank writes this piece.
         unsafe { self.access.write(rank, from, self.ranks[rank].result.wrapping_add(offset as u64), len) }
     }
 }

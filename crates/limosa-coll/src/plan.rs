@@ -1,5 +1,5 @@
-//! What a collective is once it is planned: in the background, for non-blocking and persistent ones (MPI-5 sections
-//! 6.12 and 6.13), whichever way they go; by messages, flat or composed, in whichever form it is called.
+//! Planned collectives: in the background, for non-blocking and persistent ones (MPI-5 sections 6.12 and 6.13); by
+//! messages, flat or composed, for all forms.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use limosa_mpi::comm::Comm;
 use limosa_mpi::error::Result;
 use limosa_mpi::operation::Operation;
 
-/// What is to be done: planned, but not begun.
+/// A planned collective in the background.
 pub struct Plan(Way);
 
-/// It goes by messages, or by what the members share.
+/// Messages, or mailboxes.
 enum Way {
     Messages(Schedule),
     Mailboxes(Arc<BackgroundOp>),
@@ -26,14 +26,14 @@ impl Plan {
         Plan(Way::Mailboxes(BackgroundOp::new(mailbox_use, exchange)))
     }
 
-    /// The operation for a request. The messages of all starts have the tag that was drawn when it was planned, and a
-    /// persistent operation has mailboxes of its own, so that persistent collectives may be started in different orders
-    /// on different ranks.
+    /// Returns the operation for a request. The messages of all starts have the tag that was drawn at planning, and a
+    /// persistent operation has mailboxes of its own. Ranks may therefore start persistent collectives in different
+    /// orders.
     pub fn into_operation(self, comm: &Arc<Comm>) -> Arc<dyn Operation> {
         match self.0 {
             Way::Messages(schedule) => ScheduleRun::new(comm, schedule),
             Way::Mailboxes(mut operation) => {
-                Arc::get_mut(&mut operation).expect("nobody knows it yet").prepare(comm);
+                Arc::get_mut(&mut operation).expect("this is the only reference").prepare(comm);
                 operation
             }
         }
@@ -46,21 +46,21 @@ impl From<Schedule> for Plan {
     }
 }
 
-/// An operation by messages: planned, but not begun.
+/// A planned operation by messages.
 pub(super) enum Work {
     Flat(Schedule),
     Composed(Composition),
 }
 
 impl Work {
-    /// What `plan` plans among all ranks.
+    /// Plans an operation among all ranks.
     pub(super) fn flat(call: &Call<'_>, plan: impl FnOnce(&mut Schedule) -> Result<()>) -> Result<Work> {
         let mut schedule = Schedule::new(call);
         plan(&mut schedule)?;
         Ok(Work::Flat(schedule))
     }
 
-    /// Does it in the calling thread.
+    /// Runs it in the calling thread.
     ///
     /// # Errors
     /// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` when ranks disagree about the length of a message, and errors of the
@@ -72,7 +72,7 @@ impl Work {
         }
     }
 
-    /// As a schedule.
+    /// Returns it as a schedule.
     ///
     /// # Errors
     /// `MPI_ERR_NO_MEM`.

@@ -1,4 +1,4 @@
-//! Combining elements that lie in one block each.
+//! Combination of contiguous elements.
 
 use std::sync::Arc;
 
@@ -8,46 +8,47 @@ use limosa_mpi::datatype::Datatype;
 use limosa_mpi::error::Result;
 use limosa_mpi::op::{Kernel, Op};
 
-/// What to combine with, and elements of which type: packed ones, in blocks.
+/// Operation and datatype of a reduction, for packed elements in contiguous blocks.
 pub(crate) struct Reducer<'a> {
     op: &'a Arc<Op>,
     datatype: &'a Arc<Datatype>,
-    /// What the operation does, if it is one of the standard's.
+    /// The kernel of the operation, if it is one of the standard's.
     kernel: Option<Kernel>,
-    /// Where in a packed block a buffer of such elements begins, if elements lie in memory as they are packed.
+    /// Offset of a buffer of such elements in a packed block, if elements are packed in memory.
     place: Option<isize>,
-    /// This rank's operand, if it is one block and no result is written there.
+    /// This rank's operand, if it is contiguous and no result is written there.
     pub(crate) own: Option<*const u8>,
 }
 
 impl<'a> Reducer<'a> {
-    /// For operands like this rank's, which is left as it is, or is where the result comes to.
+    /// Makes a reducer for operands of this layout. `in_place`: the result replaces this rank's operand.
     pub(crate) fn new(op: &'a Arc<Op>, operand: &'a Buffer, in_place: bool) -> Reducer<'a> {
         let datatype = &operand.datatype;
-        // Two elements in one block: any number is.
+        // If two elements are contiguous, any number is.
         let place = datatype.contiguous_at(2);
         let own = place.filter(|_| !in_place).map(|place| operand.base.wrapping_offset(place).cast_const());
         Reducer { op, datatype, kernel: op.kernel(datatype), place, own }
     }
 
-    /// The same with the operation that another rank has named, if there is one and it is defined for the elements.
+    /// Returns the reducer for the operation that the leader has named, if there is one and it is defined for the
+    /// elements.
     pub(crate) fn led_by(&self, op: Option<&'a Arc<Op>>) -> Reducer<'a> {
         let op = op.filter(|op| op.check(self.datatype).is_ok()).unwrap_or(self.op);
         Reducer { op, kernel: op.kernel(self.datatype), ..*self }
     }
 
-    /// Bytes of an element.
+    /// Returns the bytes of an element.
     pub(crate) fn element(&self) -> usize {
         self.datatype.size() as usize
     }
 
-    /// `into = from op into` for so many bytes of elements.
+    /// Computes `into = from op into` for so many bytes of elements.
     ///
     /// # Errors
     /// `MPI_ERR_NO_MEM`, and those of the operation.
     ///
     /// # Safety
-    /// Both must be blocks of this many bytes, whole elements; `into` is used by nobody else.
+    /// Both must be blocks of this many bytes, whole elements; no other thread uses `into`.
     pub(crate) unsafe fn combine(&self, from: *const u8, into: *mut u8, bytes: usize) -> Result<()> {
         if bytes == 0 {
             return Ok(());

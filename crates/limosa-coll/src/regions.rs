@@ -1,5 +1,5 @@
-//! Messages between the members of a communicator whose lengths both sides know: for layers above that have their own
-//! collective operations.
+//! Messages between the members of a communicator with lengths that both sides know, for upper layers with collective
+//! operations of their own.
 
 use limosa_mpi::comm::Comm;
 use limosa_mpi::error::Result;
@@ -7,18 +7,18 @@ use limosa_p2p::memory::Region;
 
 use super::{Call, Schedule};
 
-/// What one rank sends and receives in one round.
+/// Messages of one rank in one round.
 #[derive(Default)]
 pub struct Round {
-    /// Rank of the receiver, and what it gets.
+    /// Rank of the receiver, and the data for it.
     pub sends: Vec<(usize, Region)>,
-    /// Rank of the sender, and room for exactly what it sends.
+    /// Rank of the sender, and memory of exactly the length that it sends.
     pub receives: Vec<(usize, Region)>,
-    /// What this rank sends itself, and where that goes.
+    /// Source and destination of the data for this rank itself.
     pub own: Option<(Region, Region)>,
 }
 
-/// Moves the data of one round. All members call this, also those that have nothing to send or to receive.
+/// Moves the data of one round. All members call this, also those without messages.
 ///
 /// # Errors
 /// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` when ranks disagree about the length of a message, and errors of the machine.

@@ -1,23 +1,22 @@
-//! Running schedules on the engine: in the calling thread, or in the background.
+//! Execution of schedules on the engine: in the calling thread, or in the background.
 //!
-//! A [`ScheduleRun`] goes on whenever a completion of its round comes in, on whichever thread that is:
+//! A [`ScheduleRun`] continues whenever a completion of its round arrives, on whichever thread that is:
 //!
-//! | state | who holds the progress | next |
+//! | state | owner of the progress | next |
 //! |---|---|---|
 //! | idle | the run (`rest`) | running, by [`ScheduleRun::start`] |
 //! | running | the thread that starts transfers and does local steps | waiting, or idle at the end |
-//! | waiting | the run (`rest`) | running, by whoever completes the round's last transfer |
+//! | waiting | the run (`rest`) | running, by the thread that completes the round's last transfer |
 //! | left to the program | the run (`rest`) | running, by the next thread of the program that is in the library |
 //!
-//! `open` counts the transfers of the round that have not ended, and one more while the round is being started, so that
-//! nobody else goes on before. Local steps run without any lock. Those that run a function of the program are left to a
-//! thread of the program: the helper and the alarm thread come as far as they do without. A thread that completes
-//! rounds of several runs serves them one after the other from a queue of its own: a step that completes another run's
-//! round does not lead deeper into the stack.
+//! `open` counts the unfinished transfers of the round, and one more while the round is being started, so that no other
+//! thread continues before. Local steps run without any lock. Steps that call a function of the program are left to a
+//! thread of the program: the helper and the alarm thread stop before them. A thread that completes rounds of several
+//! runs serves them in order from a queue of its own, so nested completions do not grow the stack.
 //!
-//! When a member dies, its communicator's transfers end for all members (`limosa_p2p`): every rank that still needs any
-//! gets the error. When ranks disagree about the length of a message, the schedule goes on without its local steps, so
-//! that the other ranks are not left waiting, and the error is returned at the end.
+//! When a member dies, its communicator's transfers end for all members (`limosa_p2p`): every rank that still needs a
+//! transfer gets the error. When ranks disagree about the length of a message, the schedule continues without its local
+//! steps, so that no other rank is left waiting, and the error is returned at the end.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -38,10 +37,10 @@ use limosa_mpi::fail;
 use limosa_mpi::observe::{Awaits, Inquiry, Waiting, current_call};
 use limosa_mpi::operation::{End, Operation};
 
-/// What a transfer is to bring: nothing (a send), or so many bytes from a rank.
+/// Sender and number of bytes of a receive; `None` for a send.
 type Awaited = Option<(u32, usize)>;
 
-/// The first thing that went wrong.
+/// The first error.
 #[derive(Default)]
 struct Trouble(Option<Error>);
 
@@ -55,7 +54,7 @@ impl Trouble {
         self.0.get_or_insert(error);
     }
 
-    /// Looks at the end of a receive from rank `from` that was to bring `expected` bytes.
+    /// Checks the end of a receive of `expected` bytes from rank `from`.
     fn look(&mut self, from: u32, expected: usize, end: Completion) {
         match end.failure.as_deref() {
             None if end.bytes == expected as u64 => {}
@@ -84,7 +83,7 @@ fn start_receive(engine: &Engine, comm: &Comm, tag: i32, from: u32, region: &Reg
 }
 
 impl Schedule {
-    /// The ranks with which the round exchanges messages whose steps end before this one, or with it.
+    /// Lists the partners in the messages of the round that ends with this step or contains it.
     fn partners(&self, next: usize, tell: &mut dyn FnMut(usize)) {
         let steps = &self.steps[..next];
         let steps = if let Some((Step::Wait, before)) = steps.split_last() { before } else { steps };
@@ -109,7 +108,7 @@ pub fn run(comm: &Comm, schedule: Schedule) -> Result<()> {
                 Ok(Started::Done) => {}
                 Ok(Started::Pending(id)) => round.pending.push((id, None)),
                 Err(failure) => {
-                    // After a death the other transfers end by themselves, with their errors.
+                    // After a death the remaining transfers end by themselves, with their errors.
                     round.broken = !(ends_group(&failure) || failure == Failure::OutOfStep);
                     round.trouble.note(error_of(failure));
                 }
@@ -133,13 +132,13 @@ pub fn run(comm: &Comm, schedule: Schedule) -> Result<()> {
     }
     round.finish(engine, comm, &schedule, schedule.steps.len());
     if round.broken {
-        // The device failed with transfers under way, which may still touch this memory.
+        // The device failed with transfers under way, which may still access this memory.
         std::mem::forget(schedule);
     }
     round.trouble.0.map_or(Ok(()), Err)
 }
 
-/// True if all that the group has under way ends with this failure.
+/// Whether everything that the group has under way ends with this failure.
 fn ends_group(failure: &Failure) -> bool {
     matches!(failure, Failure::PeerDied(_) | Failure::Severed(_) | Failure::Disagreement { .. })
 }
@@ -194,7 +193,7 @@ impl Round {
 /// A collective in the background.
 pub struct ScheduleRun {
     comm: Arc<Comm>,
-    /// The call that made it, for the report of a hang.
+    /// Name of the call that made it, for hang reports.
     started: &'static str,
     rest: Mutex<Option<Box<Progress>>>,
     open: AtomicUsize,
@@ -202,19 +201,19 @@ pub struct ScheduleRun {
     done: AtomicBool,
     keeps_memory: bool,
     call: LoggedCall,
-    /// Others were asked what keeps them.
+    /// Whether the ranks it waits for were asked for the reason of the delay.
     has_inquired: AtomicBool,
 }
 
-/// How far a run has come.
+/// Position in a schedule.
 struct Progress {
     schedule: Schedule,
     next: usize,
-    /// It was left to the program in the middle of a round, whose transfers are counted.
+    /// Whether it was left to the program in the middle of a round, whose transfers are counted.
     in_round: bool,
 }
 
-/// Why a run does not go on at once.
+/// The reason why a run pauses.
 enum Pause {
     /// The next step is a wait, or there is none.
     Wait,
@@ -223,7 +222,7 @@ enum Pause {
 }
 
 impl ScheduleRun {
-    /// A run that is not started. The schedule's temporary memory lives until the run is dropped.
+    /// Makes a run, not started. The schedule's temporary memory lives until the run is dropped.
     pub fn new(comm: &Arc<Comm>, schedule: Schedule) -> Arc<ScheduleRun> {
         Arc::new(ScheduleRun {
             comm: comm.clone(),
@@ -238,7 +237,7 @@ impl ScheduleRun {
         })
     }
 
-    /// Starts the run, which must be new or done. It then goes on by itself.
+    /// Starts the run, which must be new or done. It then continues by itself.
     pub fn start(self: &Arc<ScheduleRun>) {
         self.done.store(false, Ordering::Relaxed);
         self.trouble.lock().0 = None;
@@ -248,19 +247,19 @@ impl ScheduleRun {
         resume(self.clone(), self.comm.engine());
     }
 
-    /// True when it has ended.
+    /// Whether it has ended.
     #[inline]
     pub fn is_done(&self) -> bool {
         self.done.load(Ordering::Acquire)
     }
 
-    /// What went wrong, if anything; once.
+    /// Takes the error, if there was one.
     pub fn take_error(&self) -> Option<Error> {
         self.trouble.lock().0.take()
     }
 
-    /// Goes on until a round waits for others, or to the end. Called by one thread at a time, with no transfer under
-    /// way.
+    /// Continues until a round waits for other ranks, or to the end. Called by one thread at a time, with no transfer
+    /// under way.
     fn advance(self: &Arc<ScheduleRun>, engine: &Engine) {
         loop {
             let mut progress = self.rest.lock().take().expect("only the thread that completes a round goes on");
@@ -279,7 +278,7 @@ impl ScheduleRun {
                 }
                 Err(failure) => {
                     self.trouble.lock().note(error_of(failure));
-                    // Transfers under way may still touch the schedule's memory: it is never freed.
+                    // Transfers under way may still access the schedule's memory: it is never freed.
                     std::mem::forget(self.clone());
                     return self.finish(engine);
                 }
@@ -293,7 +292,7 @@ impl ScheduleRun {
         }
     }
 
-    /// Does the steps up to the next wait, or up to one that is not for this thread.
+    /// Runs the steps up to the next wait, or up to a step that this thread must not run.
     fn start_round(
         self: &Arc<ScheduleRun>,
         engine: &Engine,
@@ -329,7 +328,7 @@ impl ScheduleRun {
         Ok(Pause::Wait)
     }
 
-    /// Counts a transfer of the round and goes on when it was the last one to end.
+    /// Registers a transfer of the round; continues when the last one has ended.
     fn expect(self: &Arc<ScheduleRun>, engine: &Engine, id: RequestId, receive: Awaited) {
         self.open.fetch_add(1, Ordering::Relaxed);
         let run = self.clone();
@@ -422,13 +421,13 @@ impl Operation for ScheduleRun {
 }
 
 thread_local! {
-    /// Runs that this thread is to take further.
+    /// Runs that this thread is to continue.
     static READY: RefCell<VecDeque<Arc<ScheduleRun>>> = const { RefCell::new(VecDeque::new()) };
-    /// Whether this thread is doing so.
+    /// Whether this thread is continuing them.
     static SERVING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Takes a run further, and any others that become ready on this thread meanwhile.
+/// Continues a run, and other runs that become ready on this thread meanwhile.
 fn resume(run: Arc<ScheduleRun>, engine: &Engine) {
     READY.with_borrow_mut(|ready| ready.push_back(run));
     if SERVING.replace(true) {

@@ -1,28 +1,28 @@
-//! Schedules: what one rank does in a collective, as a list of steps.
+//! Schedules: the steps of one rank in a collective.
 //!
-//! Every algorithm plans before anything moves, and its plan is a [`Schedule`]. Blocking, non-blocking and persistent
+//! Every algorithm plans before any data move, and its plan is a [`Schedule`]. Blocking, non-blocking and persistent
 //! forms of an operation run the same schedule, in the calling thread or driven by completions ([`super::run`]); tests
 //! run the schedules of all ranks against each other in one thread.
 //!
 //! | step | meaning |
-//! |---|---|
 //! | send, receive | starts a transfer to or from a rank; transfers between two waits are one *round* |
-//! | wait | waits until all transfers that were started have ended |
+//! | wait | waits until all started transfers have ended |
+//! | copy, reduce | done at once, in the order of the list |
 //! | copy, reduce | done at once, in the order of the list |
 //!
 //! Contract
 //! - The end of the list is a wait.
-//! - Between the start of a transfer and the next wait no step changes the memory of a send, or touches that of a
-//!   receive at all.
-//! - Messages between two ranks are received in the order in which they are sent, and no schedule relies on more.
-//! - Transfers of no bytes are left out: both sides know that there is nothing to say. (A barrier sends signals, which
-//!   are not left out.)
+//! - Between the start of a transfer and the next wait, no step changes the memory of a send or accesses that of a
+//!   receive.
+//! - Messages between two ranks are received in the order in which they are sent; no schedule relies on more.
+//! - Transfers of no bytes are omitted, since both sides know the length. (A barrier sends signals, which are not
+//!   omitted.)
 //! - A schedule owns its temporary memory, and keeps datatypes and the operation alive. The program's buffers stay
-//!   valid and untouched until it has ended: that is what the standard asks of the program.
-//! - Running a schedule changes nothing in it, so that it can run again.
-//! - An algorithm asks the schedule for its rank and the number of ranks, and names others by such ranks. Within
-//!   [`Schedule::over`] these are places in a list of ranks: so every algorithm runs over any subgroup, and several can
-//!   be planned one after the other.
+//!   valid and unchanged until it has ended, as the standard requires of the program.
+//! - Running a schedule does not change it, so it can run again.
+//! - An algorithm asks the schedule for its rank and the number of ranks, and names partners by such ranks. Within
+//!   [`Schedule::over`] these are places in a list of ranks: every algorithm runs over any subgroup, and several can be
+//!   planned in sequence.
 
 use std::alloc::{self, Layout};
 use std::ptr::NonNull;
@@ -49,7 +49,7 @@ pub(super) enum Step {
     Send { to: u32, region: Region },
     /// Starts to receive from a rank exactly as many bytes as the region has.
     Receive { from: u32, region: Region },
-    /// Waits for all transfers that were started.
+    /// Waits for all started transfers.
     Wait,
     /// Copies; both regions have the same number of bytes.
     Copy { from: Region, to: Region },
@@ -57,37 +57,37 @@ pub(super) enum Step {
     Reduce { from: *const u8, into: *mut u8, count: usize },
 }
 
-/// A rank in one operation.
+/// A member of one operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Member {
     /// This rank.
     pub rank: usize,
     /// Number of ranks.
     pub size: usize,
-    /// The number of the operation among those that are counted with it.
+    /// Number of the operation among those of its sort.
     pub number: u64,
-    /// What all ranks must say of it alike.
+    /// The signature of its call.
     pub(super) signature: Signature,
 }
 
 impl Member {
-    /// The operation of this kind with this member's signature.
+    /// Returns the operation of this kind with this member's signature.
     pub(super) fn signed(self, kind: Kind) -> Signed {
         if self.signature.is_known() { Signed::alone(kind, self.signature) } else { kind.into() }
     }
 }
 
-/// What one rank does in a collective operation.
+/// The steps of one rank in a collective operation.
 pub struct Schedule {
     rank: usize,
     size: usize,
     pub(super) tag: i32,
     pub(super) call: LoggedCall,
     pub(super) steps: Vec<Step>,
-    /// While steps over a subgroup are planned: the ranks of its members.
+    /// Ranks of a subgroup's members, while steps over it are planned.
     members: Option<Box<[u32]>>,
     temporaries: Vec<Arc<Temporary>>,
-    /// What the reduce steps combine with.
+    /// Operation and datatype of the reduce steps.
     reduction: Option<(Arc<Op>, Held)>,
 }
 
@@ -96,7 +96,7 @@ pub struct Schedule {
 unsafe impl Send for Schedule {}
 
 impl Schedule {
-    /// A schedule without steps.
+    /// Makes a schedule without steps.
     pub(super) fn new(member: impl Into<Member>) -> Schedule {
         let Member { rank, size, number, signature } = member.into();
         Schedule {
@@ -111,8 +111,8 @@ impl Schedule {
         }
     }
 
-    /// Plans steps over a subgroup, of which `members` are the ranks in order: `plan` sees their places as ranks.
-    /// Whoever is not among them does nothing. What was planned before is waited for first.
+    /// Plans steps over a subgroup, of which `members` are the ranks in order: `plan` sees their places as ranks. For a
+    /// rank outside the subgroup nothing is planned. The new steps begin after a wait.
     ///
     /// # Errors
     /// Those of `plan`.
@@ -130,17 +130,17 @@ impl Schedule {
         outcome
     }
 
-    /// The rank of the communicator that is called `rank` in what is being planned.
+    /// Returns the rank in the communicator of a rank in the subgroup that is being planned.
     fn named(&self, rank: usize) -> u32 {
         self.members.as_ref().map_or(rank as u32, |members| members[rank])
     }
 
-    /// The rank whose schedule this is.
+    /// Returns the rank that runs this schedule.
     pub(super) fn rank(&self) -> usize {
         self.rank
     }
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     pub(super) fn size(&self) -> usize {
         self.size
     }
@@ -174,7 +174,7 @@ impl Schedule {
         self.steps.push(Step::Wait);
     }
 
-    /// Copies what this rank sends to itself.
+    /// Copies this rank's data to itself.
     ///
     /// # Errors
     /// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` if the two sides differ in length.
@@ -186,13 +186,12 @@ impl Schedule {
         Ok(())
     }
 
-    /// Says what the reduce steps of this schedule combine with.
+    /// Sets the operation and the datatype of the reduce steps of this schedule.
     pub(super) fn reduce_with(&mut self, op: Arc<Op>, datatype: impl Into<Held>) {
         self.reduction = Some((op, datatype.into()));
     }
 
-    /// Combines two buffers of elements of equal number: `into = from op into`. `from` holds what comes from lower
-    /// ranks.
+    /// Combines two buffers of equally many elements: `into = from op into`. `from` has the operands of lower ranks.
     pub(super) fn reduce(&mut self, from: &Buffer, into: &Buffer) {
         debug_assert_eq!(from.count, into.count);
         if into.count != 0 {
@@ -200,20 +199,20 @@ impl Schedule {
         }
     }
 
-    /// Whether a step runs a function of the program, which only a thread of the program may do.
+    /// Whether a step calls a function of the program, which only a thread of the program may run.
     pub(super) fn is_for_program(&self, step: &Step) -> bool {
         matches!(step, Step::Reduce { .. }) && self.reduction.as_ref().is_some_and(|(op, _)| !op.is_predefined())
     }
 
-    /// Does a copy or reduce step.
+    /// Runs a copy or reduce step.
     ///
     /// # Errors
-    /// Those of the operation.
+    /// Errors of the operation.
     pub(super) fn do_local(&self, step: &Step) -> Result<()> {
         match step {
             Step::Copy { from, to } => copy(from, to),
             Step::Reduce { from, into, count } => {
-                let (op, datatype) = self.reduction.as_ref().expect("whoever plans a reduction says with what");
+                let (op, datatype) = self.reduction.as_ref().expect("`reduce_with` precedes the reduce steps");
                 // SAFETY: planned for buffers of `count` elements; nothing else touches them during a local step.
                 unsafe { op.reduce_local(*from, *into, *count, datatype)? }
             }
@@ -222,13 +221,13 @@ impl Schedule {
         Ok(())
     }
 
-    /// The memory that a copy or reduce step reads, and that it writes.
+    /// Returns the memory that a copy or reduce step reads, and that it writes.
     #[cfg(test)]
     pub(super) fn touched_by(&self, step: &Step) -> (Region, Region) {
         match step {
             Step::Copy { from, to } => (from.clone(), to.clone()),
             Step::Reduce { from, into, count } => {
-                let (_, datatype) = self.reduction.as_ref().expect("whoever plans a reduction says with what");
+                let (_, datatype) = self.reduction.as_ref().expect("`reduce_with` precedes the reduce steps");
                 // SAFETY: planned for buffers of `count` elements.
                 unsafe { (datatype.region(from.cast_mut(), *count), datatype.region(*into, *count)) }
             }
@@ -236,7 +235,7 @@ impl Schedule {
         }
     }
 
-    /// Temporary memory for elements of a datatype, laid out as in a buffer of the program.
+    /// Allocates temporary memory for elements of a datatype, laid out as in a buffer of the program.
     ///
     /// # Errors
     /// `MPI_ERR_NO_MEM`.
@@ -246,7 +245,7 @@ impl Schedule {
         Ok(elements)
     }
 
-    /// Temporary memory, which lives as long as the schedule.
+    /// Allocates temporary memory, which lives as long as the schedule.
     ///
     /// # Errors
     /// `MPI_ERR_NO_MEM`.
@@ -257,25 +256,25 @@ impl Schedule {
         Ok(start)
     }
 
-    /// Whether it has more temporary memory than should lie idle after its end.
+    /// Whether it has more temporary memory than should stay allocated after its end.
     pub(super) fn keeps_memory(&self) -> bool {
         const MUCH: usize = 64 << 10;
         self.temporaries.iter().map(|temporary| temporary.layout.size()).sum::<usize>() > MUCH
     }
 
-    /// Keeps memory that others use too as long as the schedule lives.
+    /// Shares temporary memory with other owners as long as the schedule lives.
     pub(super) fn keep(&mut self, temporaries: &[Arc<Temporary>]) {
         self.temporaries.extend_from_slice(temporaries);
     }
 }
 
-/// The error of a collective operation that nothing can complete any more.
+/// Makes the error of a collective operation that can no longer complete.
 #[cold]
 pub(super) fn broken() -> Error {
     error_of(Failure::Device("the device failed during a collective operation".to_owned()))
 }
 
-/// Ranks do not agree about the length of a message.
+/// Makes the error that ranks disagree about the length of a message.
 #[cold]
 pub(super) fn mismatch(from: usize, sent: usize, room: usize) -> Error {
     let class = if sent > room { limosa_mpi::consts::MPI_ERR_TRUNCATE } else { limosa_mpi::consts::MPI_ERR_COUNT };
@@ -290,7 +289,7 @@ pub(super) fn check_own(rank: usize, from: &Region, to: &Region) -> Result<()> {
     if from.len() == to.len() { Ok(()) } else { Err(mismatch(rank, from.len(), to.len())) }
 }
 
-/// Copies what this rank sends to itself.
+/// Copies this rank's data to itself.
 ///
 /// # Errors
 /// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` if the two sides differ in length.
@@ -300,7 +299,7 @@ pub(super) fn copy_own(rank: usize, from: &Region, to: &Region) -> Result<()> {
     Ok(())
 }
 
-/// Temporary memory for elements of a datatype, laid out as in a buffer of the program.
+/// Allocates temporary memory for elements of a datatype, laid out as in a buffer of the program.
 ///
 /// # Errors
 /// `MPI_ERR_NO_MEM`.
@@ -317,16 +316,15 @@ pub(super) fn loose_elements(count: usize, datatype: &Arc<Datatype>) -> Result<(
     Ok((temporary, Buffer { base, count, datatype: datatype.into() }))
 }
 
-/// Copies the bytes of a region, in stream order, to those of another one of the same length.
+/// Copies the bytes of a region, in stream order, to a region of the same length.
 pub(super) fn copy(from: &Region, to: &Region) {
     const CHUNK: usize = 16 << 10;
     let bytes = from.len().min(to.len());
     match (from.as_contiguous(), to.as_contiguous()) {
         // SAFETY: both blocks have at least `bytes` bytes, which are readable and writable by the promise of their
-        // builders.
+        // creators.
         (Some(source), Some(target)) => unsafe { std::ptr::copy(source, target, bytes) },
-        // SAFETY: as above; a copy between regions that overlap is an error of the program, which is looked for where
-        // it is cheap.
+        // SAFETY: as above. Overlapping regions are an error of the program, which is checked for where that is cheap.
         (None, Some(target)) => from.read(0, unsafe { std::slice::from_raw_parts_mut(target, bytes) }),
         // SAFETY: as above.
         (Some(source), None) => to.write(0, unsafe { std::slice::from_raw_parts(source, bytes) }),
@@ -347,13 +345,13 @@ pub(super) struct Temporary {
     layout: Layout,
 }
 
-// SAFETY: it owns its block, and only tells where that is.
+// SAFETY: it owns its block, and only returns the address.
 unsafe impl Send for Temporary {}
 // SAFETY: as above.
 unsafe impl Sync for Temporary {}
 
 impl Temporary {
-    /// A block of so many bytes, whatever they are.
+    /// Allocates a block of so many bytes, uninitialised.
     ///
     /// # Errors
     /// `MPI_ERR_NO_MEM`.
@@ -362,7 +360,7 @@ impl Temporary {
         Temporary::made(bytes, |layout| unsafe { alloc::alloc(layout) })
     }
 
-    /// A block of so many zeroes.
+    /// Allocates a block of so many zeroes.
     ///
     /// # Errors
     /// `MPI_ERR_NO_MEM`.
@@ -388,7 +386,7 @@ impl Temporary {
         }
     }
 
-    /// Where it is.
+    /// Returns its address.
     pub(super) fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }

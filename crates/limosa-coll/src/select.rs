@@ -1,5 +1,4 @@
-//! The plans of the algorithms by messages, by name. Which of them serves an operation says the table of
-//! [`super::choice`].
+//! Plans of the algorithms by messages, by name. The table of [`super::choice`] selects among them.
 
 use std::sync::Arc;
 
@@ -17,15 +16,15 @@ use limosa_mpi::op::Op;
 /// An algorithm's name and its plan.
 pub(super) type Named<F> = (&'static str, F);
 
-/// How an operation goes by messages.
+/// Selected plan of an operation by messages.
 pub(super) enum Selected<'a, F> {
-    /// By this plan, among all ranks.
+    /// A plan among all ranks.
     Flat(F),
-    /// Inside hosts, and between their leaders.
+    /// Plans inside hosts, and between their leaders.
     Composed(&'a Hosts),
 }
 
-/// What the table says. `op` is that of a reduction.
+/// Selects by the table. `op` is that of a reduction.
 pub(super) fn select<'a, F: Copy>(
     call: &Call<'a>,
     subject: impl Into<Subject>,
@@ -44,7 +43,7 @@ pub(super) fn select<'a, F: Copy>(
     if algorithm.composed { Selected::Composed(hosts) } else { Selected::Flat(named(plans, algorithm)) }
 }
 
-/// The plan for `ranks` ranks of a part of a composed operation, or of one that is never composed.
+/// Selects the plan for `ranks` ranks of a part of a composed operation, or of an operation that is never composed.
 pub(super) fn select_part<F: Copy>(
     subject: impl Into<Subject>,
     plans: &[Named<F>],
@@ -81,7 +80,7 @@ pub(super) type Gather = fn(&mut Schedule, Option<&Buffer>, Option<&Blocks>, usi
 /// Bytes: of one contribution.
 pub(super) const GATHER: &[Named<Gather>] = &[("linear", GATHER_ANY), ("binomial", gather::binomial::plan)];
 
-/// For contributions of which only the root knows how long they are.
+/// For contributions whose lengths only the root knows.
 pub(super) const GATHER_ANY: Gather = |s, send, receive, root| one_step::gather(Messages::new(s), send, receive, root);
 
 /// (schedule, all parts at the root, own part, root)
@@ -90,7 +89,7 @@ pub(super) type Scatter = fn(&mut Schedule, Option<&Blocks>, Option<&Buffer>, us
 /// Bytes: of one part.
 pub(super) const SCATTER: &[Named<Scatter>] = &[("linear", SCATTER_ANY), ("binomial", scatter::binomial::plan)];
 
-/// For parts of which only the root knows how long they are.
+/// For parts whose lengths only the root knows.
 pub(super) const SCATTER_ANY: Scatter =
     |s, send, receive, root| one_step::scatter(Messages::new(s), send, receive, root);
 

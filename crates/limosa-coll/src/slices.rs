@@ -1,20 +1,20 @@
-//! Operands in slices: every rank combines one slice of everybody's operands, in rank order. The core of
-//! reduce-scatter, and of those reductions of long operands that begin with one.
+//! Operands in slices: every rank combines one slice of all operands, in rank order. The core of reduce-scatter, and of
+//! those reductions of long operands that begin with a reduce-scatter.
 //!
-//! Operands are combined from the last rank to the first, `x(0) op (x(1) op (... op x(p-1)))`: the last one arrives
-//! where the result is wanted, and the others are combined into it. To bound temporary memory, operands come in groups
+//! Operands are combined from the last rank to the first, `x(0) op (x(1) op (... op x(p-1)))`: the last operand arrives
+//! in the place of the result, and the others are combined into it. To bound temporary memory, operands come in groups
 //! of at most `GROUP` ranks.
 
 use super::buffer::Buffer;
 use super::schedule::Schedule;
 use limosa_mpi::error::Result;
 
-/// Operands of this many ranks are under way at once.
+/// Number of ranks whose operands are under way at once.
 const GROUP: usize = 32;
 
-/// Sends `slice(j)` of this rank's operand to each rank `j`, and combines everybody's slice for this rank into `own`.
+/// Sends `slice(j)` of this rank's operand to each rank `j`, and combines all ranks' slices for this rank into `own`.
 ///
-/// `own` may lie in the operand: then it is written to only when nothing is left to be sent. It may be used from the
+/// `own` may lie in the operand: then it is overwritten only when all slices have been sent. It may be used from the
 /// next step on.
 pub(crate) fn combine_slice(s: &mut Schedule, slice: impl Fn(usize) -> Buffer, own: &Buffer) -> Result<()> {
     let (rank, size) = (s.rank(), s.size());
@@ -58,7 +58,7 @@ pub(crate) fn combine_slice(s: &mut Schedule, slice: impl Fn(usize) -> Buffer, o
     Ok(())
 }
 
-/// First element and length of the part of rank `rank` when `count` elements are divided evenly.
+/// Returns the first element and the length of the part of rank `rank` when `count` elements are divided evenly.
 pub(crate) fn slice_of(count: usize, ranks: usize, rank: usize) -> (usize, usize) {
     let (each, more) = (count / ranks, count % ranks);
     (rank * each + rank.min(more), each + usize::from(rank < more))

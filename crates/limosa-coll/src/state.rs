@@ -1,4 +1,4 @@
-//! What collectives keep with a communicator.
+//! State of collectives on a communicator.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -13,35 +13,36 @@ use limosa_mpi::comm::{Attachment, Comm};
 use limosa_mpi::error::Result;
 use limosa_mpi::topo::Neighbours;
 
-/// What collectives keep with a communicator, made at the first of them and dropped with it.
+/// State of collectives on a communicator, made at the first collective and dropped with the communicator.
 #[derive(Default)]
 pub(super) struct CommState {
     pub(super) numbers: Arc<Numbers>,
-    /// What the members share for blocking collectives, made at the first of them.
+    /// Shared memory of the members for blocking collectives, made at the first of them.
     group: OnceLock<Option<Arc<SharedGroup>>>,
-    /// Where the members are.
+    /// Hosts of the members.
     hosts: OnceLock<Hosts>,
-    /// What those on this host share for blocking collectives that are composed; made at the first blocking one.
+    /// Shared memory of the members on this host for composed blocking collectives; made at the first blocking
+    /// collective.
     host_group: OnceLock<Option<Box<HostGroup>>>,
-    /// What the members share for non-blocking ones, found at the first of them.
+    /// Mailboxes of the members for non-blocking collectives, joined at the first of them.
     mailboxes: OnceLock<Option<Arc<Mailboxes>>>,
-    /// How each kind of operation goes in the background.
+    /// Limits of each kind of operation in the background.
     limits: OnceLock<[Background; KINDS]>,
     /// This process's neighbours in the communicator's topology.
     neighbours: OnceLock<Arc<Neighbours>>,
-    /// What this rank has called, opened at the first collective.
+    /// Log of this rank's calls, opened at the first collective.
     log: OnceLock<Arc<CallLog>>,
 }
 
 impl CommState {
-    /// That of a communicator.
+    /// Returns the state of a communicator.
     #[inline]
     pub(super) fn of(comm: &Comm) -> &CommState {
         comm.attachment(CommState::default)
     }
 
-    /// What the members share for blocking collectives, set up at the first call, which is a collective one; `None`
-    /// where there is nothing to gain or no memory.
+    /// Returns the shared memory for blocking collectives, set up at the first call, which is collective; `None` if
+    /// there is no gain or no memory.
     #[inline]
     pub(super) fn group(&self, comm: &Comm) -> Option<&SharedGroup> {
         match self.group.get() {
@@ -50,7 +51,7 @@ impl CommState {
         }
     }
 
-    /// What the members share for blocking collectives, if it was set up.
+    /// Returns the shared memory for blocking collectives, if it was set up.
     #[inline(always)]
     pub(super) fn group_if_any(&self) -> Option<&SharedGroup> {
         self.group.get()?.as_deref()
@@ -58,7 +59,7 @@ impl CommState {
 
     #[cold]
     fn first_group(&self, comm: &Comm) -> Option<&SharedGroup> {
-        // Without an engine there is nothing to set up, and plans are made for their own sake.
+        // Without an engine there is nothing to set up; tests plan without running.
         let engine = comm.engine_if_any()?;
         let log = self.log(comm);
         let group =
@@ -68,7 +69,7 @@ impl CommState {
             log.read_also(calls);
         }
         let group = group.map(|group| &**group);
-        // Here, where all members are, whatever becomes of their first operation.
+        // Here, where all members are, whatever the result of their first operation.
         if group.is_none() && self.hosts(comm).are_mixed() {
             self.host_group
                 .get_or_init(|| HostGroup::establish(comm, engine, self.hosts(comm), &self.numbers).map(Box::new));
@@ -76,7 +77,7 @@ impl CommState {
         group
     }
 
-    /// What this rank has called; `None` where nothing can move.
+    /// Returns the log of this rank's calls; `None` without an engine.
     pub(super) fn log(&self, comm: &Comm) -> Option<&Arc<CallLog>> {
         match self.log.get() {
             Some(log) => Some(log),
@@ -87,17 +88,17 @@ impl CommState {
         }
     }
 
-    /// Where the members are.
+    /// Returns the hosts of the members.
     pub(super) fn hosts(&self, comm: &Comm) -> &Hosts {
         self.hosts.get_or_init(|| Hosts::of(comm))
     }
 
-    /// What the members on this host share for blocking collectives, if anything.
+    /// Returns the shared memory of the members on this host for blocking collectives, if there is any.
     pub(super) fn host_group(&self) -> Option<&HostGroup> {
         self.host_group.get()?.as_deref()
     }
 
-    /// The mailboxes for non-blocking operations; `None` where there is none, which all members find alike.
+    /// Returns the mailboxes for non-blocking operations; `None` if there are none, which all members find alike.
     pub(super) fn mailboxes(&self, comm: &Comm) -> Option<&Arc<Mailboxes>> {
         match self.mailboxes.get() {
             Some(mailboxes) => mailboxes.as_ref(),
@@ -108,14 +109,14 @@ impl CommState {
         }
     }
 
-    /// The mailboxes for non-blocking operations, if one was used.
+    /// Returns the mailboxes for non-blocking operations, if they were used.
     pub(super) fn mailboxes_if_any(&self) -> Option<&Arc<Mailboxes>> {
         self.mailboxes.get()?.as_ref()
     }
 }
 
 impl CommState {
-    /// This process's neighbours in the communicator's topology.
+    /// Returns this process's neighbours in the communicator's topology.
     ///
     /// # Errors
     /// `MPI_ERR_TOPOLOGY`: it has none.
@@ -129,7 +130,7 @@ impl CommState {
         }
     }
 
-    /// How an operation goes in the background on this communicator.
+    /// Returns the limits of an operation in the background on this communicator.
     pub(super) fn in_background(&self, kind: Kind, ranks: usize) -> Background {
         self.limits.get_or_init(|| choice::in_background(ranks))[kind as usize - 1]
     }

@@ -1,12 +1,12 @@
-//! All devices of an engine: which one reaches which peer.
+//! The devices of an engine, and the device that reaches each peer.
 //!
 //! A peer is reached by one device, chosen when the peer is added. The shared-memory device is called directly and not
 //! through its trait: it carries most traffic, and the compiler can inline it.
 //!
-//! No device is slowed by another one: polling a device with a descriptor takes a system call, so it is polled when its
-//! watcher has seen the descriptor readable ([`Devices::wait_descriptors`]), and otherwise at long intervals. From then
-//! on the watcher rests, which would only take processor time from who polls anyway: the device is polled each time, and
-//! when nothing has come for a while, now and then. The watcher is called back when nobody polls any more
+//! No device slows down another device. Polling a device with a descriptor takes a system call, so it is polled when
+//! its watcher has seen the descriptor readable ([`Devices::wait_descriptors`]), and otherwise at long intervals. From
+//! then on the watcher rests, since it would only take processor time from threads that poll anyway. The device is
+//! polled each time, and after many polls in vain at intervals. The watcher resumes when no thread polls any more
 //! ([`Devices::watch_again`]).
 
 use crate::shm::{HostMemory, ShmDevice};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// A device with a descriptor is polled at least this often, in polls of the engine.
 const POLLS_UNASKED: u32 = 64;
-/// If its watcher rests, it is polled each time, but this often after so many polls in vain.
+/// Interval of polls of a device whose watcher rests: 1, or `POLLS_IN_DOUBT` after `POLLS_IN_VAIN` polls in vain.
 const POLLS_IN_VAIN: u32 = 256;
 const POLLS_IN_DOUBT: u32 = 8;
 
@@ -44,7 +44,7 @@ pub struct Devices {
 /// A device that is reached through its trait.
 struct Other {
     device: Box<dyn Device>,
-    /// It has a descriptor; this says whether it was readable.
+    /// Whether its descriptor was readable, if it has one.
     ready: Option<Arc<Ready>>,
     /// Polls of the engine since its last one.
     polls: u32,
@@ -100,7 +100,7 @@ impl Devices {
     /// Adds a device; its peers follow.
     pub fn add_device(&mut self, device: Box<dyn Device>) -> DeviceId {
         let ready = device.wait_descriptor().is_some().then(Arc::default);
-        // What has come before the descriptor was there is found by a first poll.
+        // A first poll finds packets that came before the descriptor was watched.
         self.others.push(Other { device, ready, polls: POLLS_UNASKED, in_vain: 0 });
         DeviceId(u8::try_from(self.others.len()).expect("an engine has few devices"))
     }
@@ -115,7 +115,7 @@ impl Devices {
         (self.memory, self.memory_device) = (Some(memory), device);
     }
 
-    /// Adds the next peer: the one at this address of this device.
+    /// Adds the next peer: the process at this address of this device.
     ///
     /// # Panics
     /// There is no such device.
@@ -319,7 +319,7 @@ impl Devices {
         self.polled_others
     }
 
-    /// Nobody polls any more: has watchers that rest watch again.
+    /// Resumes resting watchers, when no thread polls any more.
     #[inline]
     pub fn watch_again(&mut self) {
         if std::mem::take(&mut self.unwatched) {
@@ -364,7 +364,7 @@ impl Devices {
                 let known = peers(index + 1);
                 let polled = poll_known(&mut *other.device, known, sink);
                 if !matches!(polled, Ok(false)) {
-                    // There may be more, which nobody announces again; after an error, too.
+                    // There may be more packets, which the device does not announce again; after an error, too.
                     other.polls = POLLS_UNASKED;
                     other.in_vain = 0;
                 }
@@ -428,8 +428,8 @@ impl Devices {
         self.others.iter().try_for_each(|other| other.device.prepare(next))
     }
 
-    /// Gets to know a process that has joined this host as number `peer`; `knew_another`: this process knew another one
-    /// of this number, of which everything is forgotten.
+    /// Adds a process that has joined this host as number `peer`. `knew_another`: this process knew a different process
+    /// of this number, whose state is forgotten.
     pub fn meet(&mut self, peer: Peer, knew_another: bool) {
         self.shm.iter_mut().for_each(|shm| shm.meet(peer, knew_another));
         self.others.iter_mut().for_each(|other| other.device.meet(peer, knew_another));
@@ -474,8 +474,7 @@ impl Devices {
         (route.device == self.memory_device.0 && self.memory.is_some()).then_some(route.address)
     }
 
-    /// The descriptors that have to be watched, each with what is to be set when it is readable (see
-    /// [`Devices::poll`]).
+    /// Returns the descriptors to be watched, each with the flag to be set when it is readable (see [`Devices::poll`]).
     ///
     /// # Errors
     /// The operating system's, when there are no file descriptors left.
@@ -483,7 +482,7 @@ impl Devices {
         self.others.iter().filter_map(|other| other.watched().transpose()).collect()
     }
 
-    /// The same for one device; `None` if it has no descriptor.
+    /// As [`Devices::wait_descriptors`], for one device; `None` if it has no descriptor.
     ///
     /// # Errors
     /// As for [`Devices::wait_descriptors`].
@@ -538,7 +537,7 @@ fn poll_known(
         peer => sink(peer, meta, data),
     });
     if stranger {
-        return Err(DeviceError::Corrupt { peer: Peer::MAX, what: "a packet although nobody is known at its address" });
+        return Err(DeviceError::Corrupt { peer: Peer::MAX, what: "a packet from an address without a known process" });
     }
     match polled.map_err(|error| renumbered(error, known)) {
         // It is reached by another device, or by none.

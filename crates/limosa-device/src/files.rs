@@ -12,13 +12,14 @@
 //!
 //! The receiver deletes message and lock. A sender has few unread files on their way to a receiver; further packets
 //! wait in memory, and go together into the next file. So many small messages take few files, and a slow receiver slows
-//! its senders down. A file of the sender's that was deleted makes room.
+//! its senders down. A deleted file of the sender makes room.
 //!
 //! New and deleted files are noticed by inotify, or by a clock where that does not work (`notices`), and then found in a
-//! listing of the folder (`listing`). The descriptor of this device covers both. Sending and polling take a few operations of the file system and never wait for a peer.
+//! listing of the folder (`listing`). The descriptor of this device covers both. Sending and polling take a few
+//! operations of the file system and never wait for a peer.
 //!
-//! When a message file cannot be written or read, or makes no sense, the two processes whose file it is exchange no more
-//! messages ([`DeviceError::Severed`]): the one that has seen it puts a note on the boards of both.
+//! When a message file cannot be written or read, or is invalid, the two processes of that file exchange no more
+//! messages ([`DeviceError::Severed`]): the process that finds it puts a note on the boards of both.
 //!
 //! Deaths are those of the processes of this host, which another device watches.
 
@@ -75,17 +76,18 @@ impl Folders {
         courier::map::path(self).exists()
     }
 
-    /// Process `who` of so many uses the folders no more. The last one deletes them, with all that is in them.
+    /// Records that process `who`, of `of` processes, no longer uses the folders. The last process deletes them, with
+    /// all their content.
     pub fn leave(&self, who: Address, of: u32) {
         let left = self.0.join("left");
         let _ = DirBuilder::new().recursive(true).mode(0o700).create(left.join(who.to_string()));
-        // What cannot be seen or deleted stays.
+        // Files that cannot be listed or deleted stay.
         if fs::read_dir(&left).is_ok_and(|entries| entries.count() >= of as usize) {
             let _ = fs::remove_dir_all(&self.0);
         }
     }
 
-    /// Deletes all messages from and to this process, and what is noted about it.
+    /// Deletes all messages from and to this process, and notes about it.
     fn clear(&self, who: Address) -> io::Result<()> {
         unless_absent(fs::remove_dir_all(self.of(who)))?;
         for entry in fs::read_dir(&self.0)? {
@@ -121,12 +123,12 @@ fn suffixed(folder: &Path, number: u64, suffix: &str) -> PathBuf {
     folder.join(format!("{number}.{suffix}"))
 }
 
-/// How a file device works.
+/// Options of a file device.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FileOptions {
-    /// How it learns of new files.
+    /// Notification of new files.
     pub notify: Notify,
-    /// Messages that were received are kept.
+    /// Whether received messages are kept.
     pub keep: bool,
 }
 
@@ -147,10 +149,10 @@ pub struct FileDevice {
     /// By address.
     outboxes: Vec<Option<Outbox>>,
     inboxes: Vec<Inbox>,
-    /// The inbox that has its turn.
+    /// The inbox to be polled first.
     turn: usize,
     buffer: Vec<u8>,
-    /// Knows who has died.
+    /// The device that finds deaths of processes.
     host: ShmDevice,
     dead: Vec<Address>,
 }
@@ -204,7 +206,7 @@ impl FileDevice {
     /// Exchanges no more messages with a peer, and tells it so. The note on the own board wakes this process, so that it
     /// reports the end when it has taken what the peer has sent before.
     fn sever(&mut self, peer: Address, note: Note) -> DeviceError {
-        // Where that is not possible, the folder is gone, which the peer sees itself.
+        // If the folder is gone, the peer finds that itself.
         for (of, about) in [(peer, self.me), (self.me, peer)] {
             let _ = board::post(&self.folders.board(of), about, Some(&note));
         }
@@ -246,12 +248,12 @@ impl FileDevice {
                 inboxes.iter_mut().for_each(|inbox| inbox.look = true);
             }
         })?;
-        // The folder was deleted: reading it says so.
+        // The folder was deleted: reading it returns that error.
         self.look_for_senders |= is_gone;
         Ok(())
     }
 
-    /// Learns with whom no messages are exchanged any more.
+    /// Reads from the board with which peers no messages are exchanged any more.
     fn read_board(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.look_at_board) {
             for (peer, note) in board::read(&self.folders.board(self.me))? {
@@ -317,7 +319,7 @@ impl FileDevice {
         let kept = self.keep.then_some(&self.folders);
         for inbox in self.inboxes.iter_mut().filter(|inbox| inbox.from() == peer) {
             inbox.look = true;
-            // What cannot be read now is lost with the peer.
+            // Packets that cannot be read now are lost with the peer.
             while inbox.take(&mut self.buffer, kept, &mut |meta, data| sink(peer, meta, data)).unwrap_or(false) {}
         }
         Ok(())
@@ -348,7 +350,7 @@ impl FileDevice {
         Err(error)
     }
 
-    /// This process cannot receive any more: it tells all whom it knows.
+    /// Tells all known peers that this process cannot receive any more.
     fn own_folder(&mut self, cause: io::Error) -> DeviceError {
         let label = Label { from: self.me, to: self.me, number: 0 };
         let note = Note::new(Fault::NoFolder, &cause, label);
@@ -447,8 +449,8 @@ impl Device for FileDevice {
     }
 
     fn prepare(&self, next: Address) -> io::Result<()> {
-        // What a process that had this number has left behind. In a job over several hosts there was none, and where a
-        // courier carries messages it has made what the process needs.
+        // Deletes files of an earlier process of this number. In a job over several hosts there was none, and where a
+        // courier carries messages it has made the folders of the process.
         if !self.folders.has_map() {
             self.folders.clear(next)?;
         }

@@ -28,8 +28,8 @@
 //!   packets that it had sent ([`DeviceError::Severed`]); the device continues to serve the others.
 //! - A peer that has died is reported once, by [`DeviceError::Died`], after all packets that it had sent; the device
 //!   continues to serve the others. Processes of a host have a watch for that ([`Device::death_watch`]). A peer that
-//!   has left before it ended has not died; but sends to it that wait for an answer have to end, and if nobody else
-//!   sees to that the device tells of it ([`DeviceError::Left`]).
+//!   has left before it ended has not died; but sends to it that wait for an answer have to end. If nothing else
+//!   ends them, the device reports that ([`DeviceError::Left`]).
 //!
 //! | device | peers | wait source | shared memory | direct access |
 //! |---|---|---|---|---|
@@ -77,7 +77,7 @@ pub struct Meta {
 pub enum Data<'a> {
     /// These bytes.
     Bytes(&'a [u8]),
-    /// So many bytes, written by the closure straight to where they travel.
+    /// So many bytes, written by the closure directly to their destination.
     Fill(usize, &'a mut dyn FnMut(&mut [u8])),
 }
 
@@ -125,7 +125,7 @@ pub enum Sent {
     NoRoom,
 }
 
-/// What a device cannot do.
+/// Error of a device.
 #[derive(Debug)]
 pub enum DeviceError {
     /// No memory for the lane to a peer.
@@ -139,21 +139,21 @@ pub enum DeviceError {
     Corrupt {
         /// The peer.
         peer: Peer,
-        /// What it wrote.
+        /// Its invalid content.
         what: &'static str,
     },
     /// A peer has died, or cannot be reached any more.
     Died {
         /// The peer.
         peer: Peer,
-        /// How the device knows.
+        /// Evidence of the device.
         what: &'static str,
     },
     /// A peer has left in good order: it answers nothing any more.
     Left {
         /// The peer.
         peer: Peer,
-        /// How the device knows.
+        /// Evidence of the device.
         what: &'static str,
     },
     /// No packets are exchanged with a peer any more, although it may live.
@@ -257,14 +257,13 @@ pub trait Device: Send {
         false
     }
 
-    /// As [`Device::send`]. The device may read the bytes where they are until [`Device::is_away`] says that it has.
+    /// As [`Device::send`]. The device may read the bytes in place until [`Device::is_away`] returns true.
     ///
     /// # Errors
     /// As for [`Device::send`].
     ///
     /// # Safety
-    /// The bytes stay readable until then, or until the device is dropped. Who changes them before sends the changed
-    /// ones.
+    /// The bytes stay readable until then, or until the device is dropped. Modifying them before changes the data sent.
     unsafe fn send_lent(
         &mut self,
         to: Address,
@@ -285,15 +284,14 @@ pub trait Device: Send {
         None
     }
 
-    /// Sends bytes straight to the memory that `to` has made ready, which has room for just so many. When they are
-    /// needed no more, [`Device::next_ended`] gives `note` after a poll.
+    /// Sends bytes directly to the memory that `to` has made ready, which has room for exactly that many. When the
+    /// bytes are no longer needed, [`Device::next_ended`] returns `note` after a poll.
     ///
     /// # Errors
     /// As for [`Device::send`].
     ///
     /// # Safety
-    /// The bytes stay readable until then, or until the device is dropped. Who changes them before sends the changed
-    /// ones.
+    /// The bytes stay readable until then, or until the device is dropped. Modifying them before changes the data sent.
     unsafe fn send_straight(
         &mut self,
         to: Address,
@@ -309,7 +307,7 @@ pub trait Device: Send {
         None
     }
 
-    /// How many packets to `to` there have been, for [`Device::is_away`]. Wraps around.
+    /// Returns the number of packets to `to` so far, for [`Device::is_away`]. Wraps around.
     fn packets_to(&self, _to: Address) -> u32 {
         0
     }
@@ -323,8 +321,8 @@ pub trait Device: Send {
     /// call.
     fn want_room(&mut self, to: Address);
 
-    /// Room comes only when the device is polled, which its descriptor asks for: between two polls nobody has to try
-    /// again, not even after [`Device::want_room`].
+    /// Whether room appears only by polling the device, which its descriptor asks for. Retrying between two polls is
+    /// then useless, even after [`Device::want_room`].
     fn finds_room_by_polls(&self) -> bool {
         false
     }
@@ -365,16 +363,17 @@ pub trait Device: Send {
         None
     }
 
-    /// Nobody polls until the descriptor is readable: called after the last poll before somebody waits for that.
+    /// Records that no thread polls until the descriptor is readable: called after the last poll before a thread waits
+    /// for it.
     fn rest(&mut self) {}
 
-    /// What watches for the deaths of peers, if neither [`Device::send`] nor [`Device::poll`] finds out by itself. A
-    /// thread waits for it and then calls [`Device::notice_deaths`].
+    /// Returns the watch for deaths of peers, if neither [`Device::send`] nor [`Device::poll`] finds them. A thread
+    /// waits for it and then calls [`Device::notice_deaths`].
     fn death_watch(&self) -> Option<Arc<DeathWatch>> {
         None
     }
 
-    /// The death watch has found somebody: sends and polls report it from now on.
+    /// Records that the death watch has found a death: sends and polls report it from now on.
     fn notice_deaths(&mut self) {}
 
     /// False if a peer is known to have ended. May take system calls: for slow paths.

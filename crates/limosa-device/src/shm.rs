@@ -19,22 +19,21 @@
 //!   in a chain: the data go on in the bodies of the cells that follow
 //! ```
 //!
-//! What is too long for cells lies in a block of the sender's pool, and in the lane's arena if the pool has no room:
-//! where a cell says position and length in the arena, it then says `first slot | generation << 32` and length.
+//! Data that are too long for cells lie in a block of the sender's pool, or in the lane's arena if the pool has no
+//! room. Instead of position and length in the arena, the cell then has `first slot | generation << 32` and length.
 //!
-//! Memory grows with the pairs that talk: the file is sparse, and so is the address space.
+//! Memory grows with the pairs that exchange packets: the file is sparse, and so is the address space.
 //!
-//! There is room for more processes than there are ([`Seats`]). One that joins later takes a free number, whose part of
-//! the file a process that knows of it makes ready ([`ShmDevice::prepare`]). Whoever is to exchange packets with it
-//! forgets what it knew of the process that had the number before ([`ShmDevice::meet`]), and only then may either of
-//! them send.
+//! There is room for more processes than there are ([`Seats`]). A process that joins later takes a free number; a
+//! process that knows of it prepares the number's part of the file ([`ShmDevice::prepare`]). Each of its partners
+//! forgets the former process of that number ([`ShmDevice::meet`]), and only then may either of them send.
 //!
-//! Nothing that was meant for, or came from, the former process reaches the new one:
-//! - a number's port counts its processes. A process opens a lane only to the process that it has met: later it finds
-//!   another count there, and the former process dead;
-//! - whoever opens a lane clears it first. Before that nobody else uses it: its receiver looks at it only when it is told
-//!   that there is one, and a port that was made ready tells of none. So what was written to the lane before, by its
-//!   sender to the former process or by a receiver that was just taking a packet of it, is gone.
+//! Packets to and from the former process never reach the new process:
+//! - A number's port counts its processes. A process opens a lane only to the process that it has met: later it finds a
+//!   different count, and the former process dead.
+//! - A process clears a lane before it opens it. No other process uses the lane before that: its receiver reads it only
+//!   when it is announced, and a prepared port announces none. Earlier packets on the lane, from its sender to the
+//!   former process or left by a receiver that was taking one, are gone.
 
 use crate::{Address, Data, Device, DeviceError, Meta, PeerMemory, Sent, Urgency};
 use limosa_base::descriptor::Descriptor;
@@ -81,13 +80,13 @@ const POOL_STEP: usize = 256;
 /// longest.
 const FIRST_PAUSE: u32 = 64;
 const LONGEST_PAUSE: u32 = 1 << 16;
-/// Times that a pool has no block before it is asked whether somebody who has some is dead.
+/// Times that a pool has no block before an owner of its blocks is checked for being dead.
 const REFUSALS: u32 = 64;
 /// Most cells that follow a first one: up to here data arrive sooner in cells than in the arena, where reading begins a
 /// memory access later.
 const CHAIN: usize = 4;
 const CHAIN_BYTES: usize = INLINE_BYTES + CHAIN * BODY_BYTES;
-/// Packets taken from one lane before the next lane has its turn.
+/// Packets taken from one lane before the next lane is polled.
 const BURST: usize = 16;
 
 /// The processes that share the memory of a host.
@@ -95,9 +94,9 @@ const BURST: usize = 16;
 pub struct Seats {
     /// This process.
     pub me: Address,
-    /// Those that are known from the start, this one among them.
+    /// Processes known from the start, including this one.
     pub known: Range<Address>,
-    /// How many there is room for.
+    /// Number of processes that there is room for.
     pub capacity: u32,
 }
 
@@ -148,24 +147,24 @@ pub struct ShmDevice {
     refused: u32,
     /// The process that was last asked about because of that.
     suspect: Address,
-    /// Who has a lane to this process that was accepted, one bit each.
+    /// Processes with an accepted lane to this process, one bit each.
     accepted: Vec<u64>,
-    /// The same, as long as there is nothing else to look at than new lanes: what a poll compares with what peers say.
-    /// While a death is to be reported, the first word is another one, so that polls look closer, and otherwise pay
-    /// nothing for it.
+    /// As `accepted`, while there are only new lanes to look for: a poll compares it with the announcements of peers.
+    /// While a death is to be reported, the first word differs, so polls take a closer look; otherwise this check costs
+    /// nothing.
     expected: Vec<u64>,
     deaths: Arc<DeathWatch>,
     /// Deaths that the watch has found and that were looked at here.
     deaths_seen: usize,
     /// For each number which of its processes this one knows, see `Port::holder`.
     holders: Vec<u32>,
-    /// Those who have died. Nothing is sent to them.
+    /// Dead processes. Nothing is sent to them.
     dead: Vec<Address>,
-    /// Those of them whose deaths are to be reported once all that they have sent was taken.
+    /// Dead processes whose deaths are to be reported once all their packets are taken.
     dying: Vec<Address>,
-    /// Where in `incoming` the lane of each process is.
+    /// Index in `incoming` of the lane of each process.
     lane_of: Vec<u32>,
-    /// Lane polled first: the one that last had something.
+    /// Lane polled first: the lane of the last packet.
     favourite: usize,
     memory: Arc<CrossMemory>,
     fences: fence::Membership,
@@ -263,7 +262,7 @@ impl ShmDevice {
         DoorbellRef::new(&self.ports, self.rank)
     }
 
-    /// Direct access to the memory of the other processes.
+    /// Returns direct access to the memory of the other processes.
     pub fn peer_memory(&self) -> Arc<dyn PeerMemory> {
         self.memory.clone()
     }
@@ -298,8 +297,8 @@ impl ShmDevice {
         Ok(())
     }
 
-    /// Gets to know the process that has joined as number `peer`. If this process knew another one by this number, it
-    /// forgets all of that one; neither of the two may have sent anything yet.
+    /// Adds the process that has joined as number `peer`. If this process knew a former process of this number, it
+    /// forgets it; neither of the two may have sent anything yet.
     pub fn meet(&mut self, peer: Address, knew_another: bool) {
         let words = self.accepted.len().max(peer as usize / 64 + 1);
         self.accepted.resize(words, 0);
@@ -361,7 +360,7 @@ impl ShmDevice {
                 pool.blocks.grow(POOL_STEP);
                 self.next_pause = FIRST_PAUSE;
             }
-            // What is short now may be free later, but asking costs more than the block is worth.
+            // A block may be free later, but asking costs more than the block is worth.
             Err(_) => {
                 self.pool_pause = self.next_pause;
                 self.next_pause = (self.next_pause * 2).min(LONGEST_PAUSE);
@@ -369,7 +368,7 @@ impl ShmDevice {
         }
     }
 
-    /// Takes a block of the pool for `to` and has `data` written to it; gives what a cell says of it.
+    /// Takes a block of the pool for `to` and has `data` written to it; returns the cell's words for it.
     #[inline]
     fn put_into_pool(&mut self, to: Address, data: &mut Data<'_>) -> Option<u64> {
         let len = data.len();
@@ -429,7 +428,7 @@ impl ShmDevice {
         Ok(())
     }
 
-    /// Looks whether others have opened lanes to this process since the last look, or have died.
+    /// Checks whether other processes have opened lanes to this process since the last check, or have died.
     #[inline]
     fn look_around(&mut self) -> Result<(), DeviceError> {
         for word in 0..self.expected.len() {
@@ -472,7 +471,7 @@ impl ShmDevice {
         Ok(())
     }
 
-    /// Somebody who has died and of whom nothing is left to be taken: its lane is closed.
+    /// Returns a dead peer whose lane is drained; the lane is closed.
     fn next_dead(&mut self) -> Option<Address> {
         let incoming = &mut self.incoming;
         let is_empty = |peer: &Address| {
@@ -703,7 +702,7 @@ impl Device for ShmDevice {
             }
         }
         if any && lanes > 1 {
-            // The others have their turn too, or a busy lane would starve them.
+            // The other lanes are polled too, or a busy lane would starve them.
             for index in 0..lanes {
                 if index != self.favourite {
                     let _ = self.incoming[index].poll(&self.ports, sink)?;

@@ -56,7 +56,7 @@ struct Socket {
     has_parted: bool,
 }
 
-/// What a look at a socket has brought.
+/// Result of a poll of a socket.
 enum Taken {
     Packet(usize),
     Nothing,
@@ -223,7 +223,7 @@ impl Device for SocketDevice {
                 match send(&socket.fd, &*packet, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                     Ok(_) => return Ok(Sent::Done),
                     Err(Errno::INTR) => {}
-                    // What it has sent is still taken, and then its end.
+                    // Packets that it has sent are still taken, and then its end.
                     Err(Errno::PIPE | Errno::CONNRESET | Errno::BADF | Errno::NOTSOCK) => break,
                     Err(_) => return Ok(Sent::NoRoom),
                 }

@@ -184,7 +184,7 @@ pub fn find(place: BufferOwner<'_>) -> Option<Arc<SendBuffer>> {
     place.world().buffers.0.lock().get(&place.key()).cloned()
 }
 
-/// So many bytes of a buffer are in use no more; whoever waits for it to be empty looks.
+/// Returns bytes to a buffer's allowance; a thread that waits for an empty buffer checks it again.
 fn give_back(used: &AtomicUsize, bytes: usize, engine: &Engine) {
     if used.fetch_sub(bytes, Ordering::AcqRel) == bytes {
         engine.notify();

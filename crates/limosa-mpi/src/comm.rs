@@ -18,8 +18,8 @@
 //! - a word that distinguishes the communicators that one call makes on disjoint sets of members, such as the colour of
 //!   a split.
 //!
-//! `MPI_Comm_create_group` is called by some members only, who count their calls per (group, tag) instead. Numbers are
-//! never reused: a late message of a freed communicator cannot reach a new one. The probability that two of n
+//! `MPI_Comm_create_group` is called by some members only, which count their calls per (group, tag) instead. Numbers
+//! are never reused: a late message of a freed communicator cannot reach a new one. The probability that two of n
 //! communicators get the same number is about n^2 / 2^64; for a million communicators one in twenty million.
 
 use std::any::Any;

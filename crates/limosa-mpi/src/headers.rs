@@ -160,7 +160,7 @@ pub(crate) fn judged(region: Option<&Region>, end: End) -> End {
 #[cold]
 fn mismatch(region: &Region) -> Option<Error> {
     let checked = checked(region)?;
-    // SAFETY: the receive is done, so nobody writes there.
+    // SAFETY: the receive is done, so no thread writes there.
     let arrived = decode(unsafe { &*checked.header.get() })?;
     let found = arrived.difference(&checked.own)?;
     let (holds, expects) = (found.left.name(), found.right.name());
@@ -190,7 +190,7 @@ mod tests {
             changed[at] = word;
             assert_eq!(decode(&changed), None, "{at} {word:#x}");
         }
-        // A type that nobody knows matches anything.
+        // An unknown type matches anything.
         let mut changed = words;
         changed[2] = 0xff << COUNT_BITS | 1;
         assert_eq!(decode(&changed).unwrap().difference(pair.sequence()), None);

@@ -84,7 +84,7 @@ pub fn get() -> Option<&'static Instance> {
     INSTANCE.get()
 }
 
-/// The world of the process's job, once somebody has joined it.
+/// Returns the world of the process's job, once a thread has joined it.
 #[inline]
 pub fn world() -> Option<&'static Arc<World>> {
     world::of_job_if_any()
@@ -127,7 +127,7 @@ impl Instance {
     }
 }
 
-/// Ends all processes of the job (`MPI_Abort`). Before anybody has joined it, or in a forked child, it ends this
+/// Ends all processes of the job (`MPI_Abort`). Before the process has joined it, or in a forked child, it ends this
 /// process.
 pub fn abort(code: i32, message: &str) -> ! {
     match Job::current() {

@@ -1,4 +1,4 @@
-//! What a program has left at `MPI_Finalize`: messages that nobody received, and requests, in words.
+//! Leftovers of a program at `MPI_Finalize`: unreceived messages, and unfinished requests, described in words.
 //!
 //! Always told are messages whose senders wait for them. Everything else is told only under `--check`
 //! ([`crate::check`]).
@@ -15,8 +15,8 @@ const IDLE_LOOKS: u32 = 2;
 /// Looks, however much arrives.
 const MOST_LOOKS: u32 = 1000;
 
-/// The messages of the program that have arrived and that nobody has received, one line for each, oldest first. Without
-/// the checks only those whose senders wait for them.
+/// Describes the messages of the program that have arrived and were not received, one line for each, oldest first.
+/// Without the checks only those whose senders wait for them.
 pub fn messages(world: &World) -> Vec<String> {
     let Some(engine) = world.engine_if_any() else { return Vec::new() };
     let (mut held, mut idle) = (engine.holdings().unexpected, 0);

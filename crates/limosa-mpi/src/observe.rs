@@ -345,7 +345,7 @@ impl<'a> Waiting<'a> {
         Waiting { what, asleep: RefCell::new(None), inquiries: Cell::new(Inquiries::NONE) }
     }
 
-    /// A message from `source` (`None`: anybody) with `tag` (`None`: any).
+    /// A message from `source` (`None`: any source) with `tag` (`None`: any).
     #[inline]
     pub fn receive(comm: &'a Comm, source: Option<i32>, tag: Option<i32>) -> Waiting<'a> {
         Waiting::new(What::One(Awaits::Receive { comm, source, tag }))
@@ -433,7 +433,7 @@ impl Waiting<'_> {
     }
 }
 
-/// A message of the program that nobody has received.
+/// A message of the program that was not received.
 struct Message {
     comm: Arc<Comm>,
     name: String,
@@ -458,7 +458,7 @@ impl Message {
     }
 }
 
-/// Some messages of the program in the communicator's world that have arrived and that nobody has received.
+/// Returns some messages of the program in the communicator's world that have arrived and were not received.
 fn unreceived(comm: &Comm) -> Vec<Message> {
     let Some(engine) = comm.engine_if_any() else { return Vec::new() };
     let found = engine.some_unreceived().into_iter().filter_map(|(envelope, bytes)| {

@@ -5,7 +5,7 @@
 //! [`Operation`]. The code of requests, of the calls that wait for several requests, and of the hang report does not
 //! change.
 //!
-//! # Who calls what
+//! # Callers of each method
 //!
 //! | method | called by | with the engine's lock | meanwhile |
 //! |---|---|---|---|
@@ -37,7 +37,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// One kind of operation under a request. The module's documentation says who calls what.
+/// One kind of operation under a request. The module's documentation has the callers of each method.
 pub trait Operation: Any + Send + Sync {
     /// Starts it: for the first time, or once more after it has ended.
     ///
@@ -216,7 +216,7 @@ pub(crate) fn awaits_message(
 ///
 /// An operation may be started again, under another number, as soon as it has ended. A thread that read the state
 /// before the restart must not change the state after it. Every transition therefore names the number that it expects,
-/// and fails if the word has another one.
+/// and fails if the word has a different number.
 ///
 /// ```text
 /// 63                              3 2      0

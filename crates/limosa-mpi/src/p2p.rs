@@ -335,17 +335,17 @@ pub fn receive_init(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> 
 
 /// One message to send and one to receive, for [`send_receive`].
 pub struct Exchange {
-    /// What to send.
+    /// Memory to send.
     pub send: Region,
-    /// To whom.
+    /// Rank of the receiver.
     pub dest: i32,
-    /// With which tag.
+    /// Its tag.
     pub send_tag: i32,
-    /// Where to receive.
+    /// Memory to receive into.
     pub receive: Region,
-    /// From whom.
+    /// Rank of the sender.
     pub source: i32,
-    /// With which tag.
+    /// Its tag.
     pub receive_tag: i32,
 }
 

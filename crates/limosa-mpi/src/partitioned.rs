@@ -377,7 +377,7 @@ impl Incoming {
         if let Some(failure) = completion.failure {
             self.round.fail(error_of(failure));
         } else if count > ABOUT as usize || count.checked_mul(bytes).is_none() {
-            self.round.fail(Error::new(crate::consts::MPI_ERR_OTHER, "the sender's partitions make no sense"));
+            self.round.fail(Error::new(crate::consts::MPI_ERR_OTHER, "the sender announced invalid partitions"));
         } else {
             let difference = sent.zip(self.partitions.types.as_ref()).and_then(|(sent, own)| sent.difference(own));
             if let Some(found) = difference {

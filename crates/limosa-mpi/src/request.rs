@@ -296,7 +296,7 @@ pub fn wait_any(requests: &[Option<Arc<Request>>]) -> std::result::Result<Option
 
 /// The engine that works on these requests: all requests of a list are of one world.
 fn engine_of(requests: &[Option<Arc<Request>>]) -> &Arc<Engine> {
-    engine_if_any(requests).expect("somebody has started the requests")
+    engine_if_any(requests).expect("started requests have an engine")
 }
 
 fn engine_if_any(requests: &[Option<Arc<Request>>]) -> Option<&Arc<Engine>> {

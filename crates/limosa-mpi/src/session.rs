@@ -58,8 +58,8 @@ impl Session {
         }))
     }
 
-    /// Ends the session (`MPI_Session_finalize`): waits until what was sent is on its way, if nobody else uses the
-    /// library. To be called once.
+    /// Ends the session (`MPI_Session_finalize`): waits until sent messages are on their way, if this is the last user
+    /// of the library. To be called once.
     pub fn finalize(&self) {
         // An interrupted program ends without having waited for its last messages.
         let _ = bsend::detach(self.send_buffer());

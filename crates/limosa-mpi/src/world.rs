@@ -170,7 +170,7 @@ impl Hosts {
         if self == Hosts::One {
             return join(offset).map(|device| Links { processes_here, ..Links::from(device) });
         }
-        // The two devices' parts of the file lie one behind the other.
+        // The file has the part of one device behind the part of the other device.
         let (shm, packets) = match self {
             Hosts::Alone => (None, join(offset)?),
             _ => {
@@ -241,7 +241,7 @@ fn elsewhere(job: &'static Job, config: &config::Config, packets: ShmDevice) -> 
         && !Folders::below(&folder).has_map()
     {
         let what = "no courier carries messages to the other hosts: file:local needs `limosa run` as launcher; under \
-                    another one use file:FOLDER with a folder that all hosts share, or fabric";
+                    other launchers use file:FOLDER with a folder that all hosts share, or fabric";
         return Err(std::io::Error::other(what));
     }
     let notify = match config.file_notify {

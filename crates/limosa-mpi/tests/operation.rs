@@ -177,7 +177,7 @@ fn one_that_does_not_start_stays_inactive() {
 }
 
 #[test]
-fn freeing_tells_the_operation_that_nobody_asks_any_more() {
+fn freeing_releases_the_operation() {
     let operation = Arc::new(Generalised::default());
     let request = Request::under_way(Some(&WORLD), operation.clone());
     assert!(request.start().is_err(), "it is not persistent");

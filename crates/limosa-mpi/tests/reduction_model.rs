@@ -253,7 +253,7 @@ fn wide_bytes(value: i32, quad: bool) -> Vec<u8> {
     [&mantissa.to_le_bytes()[..], &head.to_le_bytes(), &[0; 6]].concat()
 }
 
-/// Drops the padding of x87 numbers, whose content is nobody's business.
+/// Drops the padding of x87 numbers, whose content is undefined.
 fn significant(bytes: &[u8], quad: bool) -> Vec<u8> {
     let kept = if quad || !cfg!(target_arch = "x86_64") { 16 } else { 10 };
     bytes.chunks(16).flat_map(|number| number[..kept].to_vec()).collect()

@@ -1,6 +1,6 @@
-//! Gather to all of short contributions in few steps (Bruck and others, 1997): the number of contributions that a rank
-//! has doubles in every step, for any number of ranks. They are collected as plain bytes, a rank's own first, and put
-//! in their places at the end.
+//! Allgather of short contributions in few steps (Bruck and others, 1997), for any number of ranks. The number of
+//! contributions at a rank doubles in every step. They are collected as plain bytes, beginning with the rank's own, and
+//! copied to their places at the end.
 //!
 //! Cost for contributions of n bytes: ceil(log2 p) a + (p - 1) n b, and p n bytes copied.
 

@@ -1,4 +1,4 @@
-//! Gather to all (MPI-5 section 6.7).
+//! Allgather (MPI-5 section 6.7).
 
 pub(super) mod bruck;
 pub(super) mod ring;
@@ -27,7 +27,7 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<(
     }
 }
 
-/// Prepares what [`run`] does, to be done in the background.
+/// Plans what [`run`] does as an operation in the background.
 ///
 /// # Errors
 /// As for [`plan`].

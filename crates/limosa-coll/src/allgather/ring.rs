@@ -1,7 +1,6 @@
-//! Gather to all around a ring: every rank passes on to the next one what it has just got from the one before.
+//! Allgather around a ring: every rank forwards the contribution that it has just received to the next rank.
 //!
-//! Cost for contributions of n bytes: (p - 1) (a + n b). More steps than an exchange, but a rank talks to two others
-//! only.
+//! Cost for contributions of n bytes: (p - 1) (a + n b). More steps than an exchange, but a rank has two partners only.
 
 use crate::Schedule;
 use crate::buffer::{Blocks, Buffer};

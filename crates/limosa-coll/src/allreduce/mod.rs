@@ -1,4 +1,4 @@
-//! Reduce to all ranks (MPI-5 section 6.9.6).
+//! Allreduce (MPI-5 section 6.9.6).
 
 pub(super) mod recursive_doubling;
 pub(super) mod sliced;
@@ -15,7 +15,7 @@ use super::{Call, Exchange, Plan, Schedule, composed};
 use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
 
-/// Gives all ranks the operands of all ranks combined, bit by bit the same. `send` is `None` for `MPI_IN_PLACE`.
+/// Combines the operands of all ranks, with bitwise equal results at all. `send` is `None` for `MPI_IN_PLACE`.
 ///
 /// # Errors
 /// As for [`plan`], `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, and errors of the machine.
@@ -28,7 +28,7 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op
     }
 }
 
-/// The operands, checked.
+/// Checks the arguments and returns the operand.
 fn check<'a>(send: Option<&'a Buffer>, receive: &'a Buffer, op: &Op) -> Result<&'a Buffer> {
     if let Some(send) = send {
         check_apart(send, receive)?;
@@ -38,7 +38,7 @@ fn check<'a>(send: Option<&'a Buffer>, receive: &'a Buffer, op: &Op) -> Result<&
     Ok(input)
 }
 
-/// Prepares what [`run`] does, to be done in the background.
+/// Plans what [`run`] does as an operation in the background.
 ///
 /// # Errors
 /// As for [`plan`].
@@ -54,7 +54,7 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: 
     }
 }
 
-/// Plans that all ranks get the operands of all ranks combined, bit by bit the same. `send` is `None` for
+/// Plans the combination of all ranks' operands, with bitwise equal results at all. `send` is `None` for
 /// `MPI_IN_PLACE`.
 ///
 /// # Errors

@@ -1,9 +1,8 @@
-//! Reduce to all by recursive doubling: in step k pairs of ranks 2^k apart exchange partial results and combine them,
-//! the lower rank's on the left on both sides. Partial results cover neighbouring ranks, so that the order is that of
-//! the ranks.
+//! Allreduce by recursive doubling. In step k, pairs of ranks 2^k apart exchange partial results, and both combine them
+//! with the lower rank's on the left. Partial results cover consecutive ranks, so the order is rank order.
 //!
-//! With p not a power of two, as many ranks as there are too many first add their operand to that of their next
-//! neighbour and get the result at the end.
+//! If p is not a power of two, the excess ranks first add their operand to that of the next rank, and receive the
+//! result at the end.
 //!
 //! Cost for n bytes: log2 p (a + n b + n g), and 2 (a + n b) + n g more if p is not a power of two.
 
@@ -15,7 +14,7 @@ pub(crate) fn plan(s: &mut Schedule, input: &Buffer, result: &Buffer) -> Result<
     let (rank, size) = (s.rank(), s.size());
     let places = 1 << size.ilog2();
     let excess = size - places;
-    // Of the first 2 * excess ranks the even ones step back.
+    // The even ranks among the first 2 * excess ranks take no part in the doubling.
     if rank < 2 * excess && rank % 2 == 0 {
         s.send(rank + 1, input.region());
         s.wait();
@@ -25,8 +24,8 @@ pub(crate) fn plan(s: &mut Schedule, input: &Buffer, result: &Buffer) -> Result<
     let place = if rank < 2 * excess { rank / 2 } else { rank - excess };
     let rank_at = |place: usize| if place < excess { 2 * place + 1 } else { place + excess };
 
-    // A partner's operand from above is combined into the memory that it arrived in, `mine op theirs`, and the two
-    // buffers change roles. The first role is chosen so that the last one leaves the result where it is wanted.
+    // The partner's operand from the higher ranks is combined into the memory that it arrived in, `mine op theirs`, and
+    // the two buffers swap roles. The first roles are chosen so that the last swap leaves the result in its place.
     let changes = (0..places.ilog2()).filter(|step| place >> step & 1 == 0).count();
     let mut mine = result.clone();
     let mut theirs = if size > 1 { s.elements(input.count, &input.datatype)? } else { result.clone() };

@@ -1,7 +1,7 @@
-//! Reduce of large operands to all: every rank combines one slice of everybody's operand, then all exchange the slices
-//! of the result.
+//! Allreduce of large operands: every rank combines one slice of all operands, then all ranks exchange the slices of
+//! the result.
 //!
-//! Every element is combined by one rank only, in rank order, so that all ranks get the same bits.
+//! Every element is combined by one rank only, in rank order, so all ranks get the same bits.
 //!
 //! Cost for n bytes: 2 a + 2 (p - 1)/p n b + (p - 1)/p n g (for p up to WINDOW).
 

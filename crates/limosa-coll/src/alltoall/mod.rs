@@ -1,5 +1,5 @@
-//! All to all (MPI-5 section 6.8): `MPI_Alltoall`, `MPI_Alltoallv` and `MPI_Alltoallw` differ in how the program
-//! describes the blocks, not in what happens to them.
+//! Alltoall (MPI-5 section 6.8). `MPI_Alltoall`, `MPI_Alltoallv` and `MPI_Alltoallw` differ only in how the program
+//! describes the blocks.
 
 use super::buffer::Blocks;
 use super::exchange::Messages;
@@ -10,7 +10,7 @@ use super::shared::{self, Kind};
 use super::{Call, Plan, Recorder, Schedule, composed};
 use limosa_mpi::error::Result;
 
-/// Every rank sends a block to every rank. `send` is `None` for `MPI_IN_PLACE`.
+/// Sends a block from every rank to every rank. `send` is `None` for `MPI_IN_PLACE`.
 ///
 /// # Errors
 /// As for [`plan`], and errors of the machine.
@@ -19,7 +19,7 @@ pub fn run(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<(
     if let Some(send) = send {
         send.check_apart_from_blocks(call.size(), receive)?;
     }
-    // Lengths that are not equal are known to pairs of ranks only: without single copies ranks could not agree.
+    // Only pairs of ranks know lengths that are not equal: without single copies, ranks could not agree on a path.
     let all = if receive.are_even() { receive.bytes(0).saturating_mul(call.size()) } else { shared::ANY_BYTES };
     match call.shared_call(Kind::Alltoall, all) {
         Some(shared_call) => shared::alltoall(&shared_call, send, receive),
@@ -27,7 +27,7 @@ pub fn run(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<(
     }
 }
 
-/// Prepares what [`run`] does, to be done in the background.
+/// Plans what [`run`] does as an operation in the background.
 ///
 /// # Errors
 /// As for [`plan`].
@@ -48,7 +48,7 @@ pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> R
     }
 }
 
-/// Plans that every rank sends a block to every rank. `send` is `None` for `MPI_IN_PLACE`.
+/// Plans a block from every rank to every rank. `send` is `None` for `MPI_IN_PLACE`.
 ///
 /// # Errors
 /// `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, `MPI_ERR_NO_MEM`.
@@ -61,7 +61,7 @@ pub fn plan(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<
 }
 
 fn work(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<Work> {
-    // Of blocks that are not equal only pairs of ranks know the lengths: ranks could not agree on an algorithm.
+    // Only pairs of ranks know lengths that are not equal: ranks could not agree on an algorithm.
     let is_even = receive.are_even() && send.is_none_or(Blocks::are_even);
     let bytes = if is_even { receive.bytes(0) } else { usize::MAX };
     match select(call, Kind::Alltoall, select::ALLTOALL, bytes, None) {

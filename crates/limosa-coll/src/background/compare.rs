@@ -1,10 +1,12 @@
-//! Ranks that differ in an operation in the background ([`crate::disagreement`]): who finds it has the collectives of
-//! the communicator end everywhere.
+//! Detection of ranks that call different collectives in the background ([`crate::disagreement`]). The rank that finds
+//! the difference ends the collectives of the communicator on all ranks.
 //!
-//! - A rank that reads another one's note compares it.
-//! - A rank that reads nobody's looks when it has posted: the root of a broadcast or scatter at the notes of all others,
-//!   any other rank at those of its root and its neighbours. So of ranks whose notes nobody reads, one sees another's.
-//! - A rank that waits for long compares the notes that are there, and asks those who have posted none.
+//! - A rank that reads a note compares it with its own call.
+//! - A rank that reads no notes compares when it has posted: the root of a broadcast or scatter with all other ranks,
+//!   any other rank with its root and its neighbours. Of two ranks whose notes are not read, at least one therefore
+//!   sees the note of the other rank.
+//! - A rank that waits for long compares the notes that have been posted, and inquires at the ranks that have posted
+//!   none.
 
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
@@ -21,11 +23,11 @@ use limosa_mpi::observe::Inquiry;
 use limosa_p2p::Failure;
 use smallvec::SmallVec;
 
-/// How long a rank waits for the reason why another one has given up.
+/// Longest wait for the reason why another rank has given up.
 const SOON: Duration = Duration::from_secs(1);
 
 impl BackgroundOp {
-    /// The error of a rank that has called something else than this one, which then concerns all ranks.
+    /// Returns the error of a rank whose call differs from this one, and announces it to all ranks.
     #[cold]
     pub(super) fn raise_if_another_differs(&self, number: u64) -> Option<Error> {
         let comm = self.comm.as_ref()?;
@@ -40,7 +42,7 @@ impl BackgroundOp {
         Some(disagreement::raise(&mailboxes.engine, comm.coll_context(), comm.group(), error))
     }
 
-    /// After posting for start `number`, by a rank that reads nobody's note.
+    /// Compares after posting start `number`, if this rank reads no notes.
     #[inline]
     pub(super) fn compare_if_unread(&self, number: u64) {
         let is_unread = match &self.exchange.intake {
@@ -55,13 +57,13 @@ impl BackgroundOp {
     }
 
     fn compare_with_posted(&self, number: u64) {
-        // Of two that have posted, one sees the other's note.
+        // Of two ranks that have posted, at least one sees the note of the other rank.
         fence(Ordering::SeqCst);
         let (mailboxes, me) = (&*self.mailboxes, self.mailboxes.slots.me());
         let (size, root) = (mailboxes.size(), self.exchange.logged.signature.root() as usize);
         let word = self.exchange.call.word;
         let differs = |member| member != me && mailboxes.slots.noted(member, number).is_some_and(|said| said != word);
-        // Of ranks that differ, two are neighbours.
+        // Among ranks that differ there are two neighbours that differ.
         let found = match self.exchange.call.kind {
             Kind::Bcast | Kind::Scatter => (0..size).any(differs),
             _ => [root % size, (me + 1) % size, (me + size - 1) % size].into_iter().any(differs),
@@ -71,15 +73,14 @@ impl BackgroundOp {
         }
     }
 
-    /// What is to be said of an error: how another rank differs from this one, or why the group has ended; otherwise
-    /// the error itself.
+    /// Replaces an error by its reason, if known: how another rank differs from this one, or why the group has ended.
     #[cold]
     pub(super) fn explained(&self, number: u64, error: Error) -> Error {
         if let Some(difference) = self.raise_if_another_differs(number) {
             return difference;
         }
         let Some(comm) = self.comm.as_ref().filter(|_| error.class == MPI_ERR_PROC_ABORTED) else { return error };
-        // Whoever has given up was told why, and so is this rank, if not yet then soon.
+        // A rank gives up only after the reason was announced, so the reason arrives here too.
         let end = Instant::now() + SOON;
         loop {
             self.mailboxes.engine.poll();
@@ -93,7 +94,7 @@ impl BackgroundOp {
         }
     }
 
-    /// Why it cannot begin, if so: the collectives of the communicator have ended.
+    /// Returns the reason why this operation cannot begin, if the collectives of the communicator have ended.
     #[inline]
     pub(super) fn lost_before(&self) -> Option<Failure> {
         let engine = &self.mailboxes.engine;
@@ -101,7 +102,7 @@ impl BackgroundOp {
         engine.lost_group(comm.coll_context()).filter(|_| self.messages_are_done())
     }
 
-    /// It has ended.
+    /// Takes back the inquiries of this operation, which has ended.
     #[inline]
     pub(super) fn end_inquiries(&self) {
         if self.has_inquired.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! What each operation leaves in a set of mailboxes and gets from there.
+//! The contribution and the intake of each operation on a set of mailboxes.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,21 +21,21 @@ use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
 use limosa_mpi::topo::Neighbours;
 
-/// What a rank leaves.
+/// The contribution of a rank.
 pub(crate) enum Contribution {
-    /// Nothing: nobody waits for it.
+    /// Nothing: no rank waits for it.
     Nothing,
-    /// Its word that it has called.
+    /// A signal that the rank has called.
     Signal,
-    /// Bytes, the same for all who want them.
+    /// Bytes that are the same for all readers.
     Block(Region),
     /// Bytes for each rank.
     Parts(Box<Parts>),
     /// Bytes for neighbours.
     Blocks(Box<SentBlocks>),
-    /// So many bytes for each neighbour, which go by message; 0 if they have different lengths.
+    /// The length of the blocks for the neighbours, which go by message; 0 if the lengths differ.
     Announced(usize),
-    /// Permission to read bytes where they are.
+    /// Permission to read a buffer in place.
     Lent(Box<LentBuffer>),
     /// Permission to read the operand of the reduction that is the intake, and to write its result.
     Operand,
@@ -46,22 +46,22 @@ pub(crate) enum Contribution {
 pub(crate) struct Limits {
     /// Most bytes of a rank; [`usize::MAX`] if all are known to fit.
     pub(crate) most: usize,
-    /// What is longer is lent; otherwise it goes by message.
+    /// Whether longer contributions are lent; otherwise they go by message.
     pub(crate) lends: bool,
 }
 
 impl Limits {
-    /// Longest part, of parts for each of `size` ranks, that does not go by message.
+    /// Returns the length of the longest part that does not go by message, for parts for each of `size` ranks.
     fn longest_part(self, size: usize) -> usize {
         if self.lends || self.most == usize::MAX { usize::MAX } else { self.most / size - LINE }
     }
 
-    /// Longest contribution that does not go by message.
+    /// Returns the length of the longest contribution that does not go by message.
     fn longest(self) -> usize {
         if self.lends { usize::MAX } else { self.most }
     }
 
-    /// One block for all who want it.
+    /// Makes a contribution of one block for all readers.
     pub(super) fn block(self, region: Region) -> Result<Contribution> {
         if region.len() <= self.most {
             Ok(Contribution::Block(region))
@@ -70,8 +70,8 @@ impl Limits {
         }
     }
 
-    /// A part for each rank; of those that others get none goes by message that is not longer than `longest`. With
-    /// `in_place` others write to their places.
+    /// Makes a contribution of a part for each rank. If no part for another rank is longer than `longest`, all are left
+    /// in the mailboxes. With `in_place`, received parts overwrite the sent ones.
     fn parts(self, blocks: &Blocks, size: usize, me: usize, in_place: bool) -> Result<Contribution> {
         let even = (self.most == usize::MAX).then(|| blocks.bytes(me));
         let parts = Parts { even, blocks: blocks.clone(), most: self.longest_part(size) };
@@ -85,52 +85,53 @@ impl Limits {
 /// Bytes for each rank.
 pub(crate) struct Parts {
     pub(super) blocks: Blocks,
-    /// The length of all, if that is one; else there is a table.
+    /// The length of all parts if they are equal; otherwise a table has the lengths.
     pub(super) even: Option<usize>,
-    /// Longer parts go by message.
+    /// Length above which a part goes by message.
     pub(super) most: usize,
 }
 
-/// What a rank gets.
+/// What a rank receives.
 pub(crate) enum Intake {
     /// Nothing.
     Nothing,
-    /// Word that all have called.
+    /// The signals of all ranks.
     Signals,
-    /// What one rank has for all, or a part of that.
+    /// The block of one rank, or a part of it.
     One { from: usize, is_part: bool, into: Region },
-    /// What each rank has, or a part of that; longer ones than `most` come by message.
+    /// The block of each rank, or a part of it; blocks longer than `most` come by message.
     Each { into: Blocks, is_part: bool, most: usize },
-    /// What neighbours have.
+    /// The blocks of neighbours.
     Neighbours(Box<Incoming>),
-    /// The operands of the first ranks combined: this part of them.
+    /// The combined operands of the first ranks: this part of the result.
     Combined { operands: Operands, part: Range<usize>, into: Buffer, for_all: bool },
-    /// The same of operands that are not left: whoever looks combines pieces of them.
+    /// The same for operands that stay in place: any polling thread combines pieces of them.
     Pieces(Box<Reduction>),
 }
 
-/// What is combined.
+/// The operands of a reduction.
 pub(crate) struct Operands {
     pub(super) op: Arc<Op>,
-    /// One like all of them.
+    /// A buffer of the same layout as every operand.
     pub(super) like: Buffer,
-    /// Of so many ranks.
+    /// Number of ranks whose operands are combined.
     pub(super) ranks: usize,
 }
 
-/// What a rank does in an operation.
+/// The part of one rank in an operation.
 pub(crate) struct Exchange {
     pub(super) call: Signed,
     pub(super) logged: LoggedCall,
     pub(super) contribution: Contribution,
     pub(super) intake: Intake,
-    /// Combining runs a function of the program, which only a thread of the program may do. All ranks say the same.
+    /// Whether combining calls a function of the program, which only a thread of the program may run. Equal on all
+    /// ranks.
     pub(super) by_program: bool,
-    /// What it copies to itself.
+    /// Pairs of source and destination within this rank.
     pub(super) own: SmallVec<[(Region, Region); 1]>,
-    /// Parts that are too long to be left, between ranks that both know it: these go by message.
+    /// Parts that are too long for the mailboxes. Both ranks of a pair know that these go by message.
     pub(super) by_messages: Option<Box<Schedule>>,
-    /// In an exchange with neighbours: these. Only its destinations read what this rank leaves.
+    /// The neighbours, in a neighbourhood collective. Only its destinations read this rank's contribution.
     pub(super) readers: Option<Arc<Neighbours>>,
 }
 
@@ -142,10 +143,9 @@ impl Exchange {
         Exchange { call, logged, contribution, intake, by_program: false, own, by_messages: None, readers: None }
     }
 
-    /// Operands combined, of which this rank gets into `into` what the delivery says, if anything. What does not fit
-    /// stays where it is: it is combined by pieces, by whoever looks, or lent, with a copy where the result takes its
-    /// place, if each rank gets but its part of it.
-    ///
+    /// Makes the exchange of a reduction, of which this rank receives into `into` what the delivery says, if anything.
+    /// An operand that does not fit the mailboxes stays in place: it is combined by pieces, or lent if each rank
+    /// receives only its part. A lent operand is copied if the result overwrites it.
     /// # Errors
     /// `MPI_ERR_NO_MEM`.
     pub(crate) fn reduction(
@@ -190,7 +190,7 @@ impl Exchange {
         }
     }
 
-    /// Bytes that are left at once.
+    /// Returns the number of bytes left in the mailboxes at once.
     pub(super) fn bytes(&self, size: usize, me: usize) -> usize {
         match &self.contribution {
             Contribution::Nothing | Contribution::Signal | Contribution::Announced(_) | Contribution::Operand => 0,
@@ -206,7 +206,7 @@ impl Exchange {
 }
 
 impl Parts {
-    /// Bytes of a table and of the parts for others that are left with it. A table is in a slot, however short.
+    /// Returns the bytes of a table and of the parts left with it. A table is always in a slot, however short.
     fn table_bytes(&self, size: usize, me: usize) -> usize {
         let near =
             (0..size).filter(|rank| *rank != me).map(|rank| self.blocks.bytes(rank)).filter(|len| *len <= self.most);
@@ -214,8 +214,8 @@ impl Parts {
     }
 }
 
-/// The executor of one-step algorithms in the background ([`crate::one_step`]): records what is left and what is taken,
-/// and has go by message what is too long for that, between ranks that both know it.
+/// The executor of one-step algorithms in the background ([`crate::one_step`]). It records contribution and intake, and
+/// schedules messages for blocks that are too long, where both ranks know the length.
 pub(crate) struct Recorder {
     member: Member,
     limits: Limits,
@@ -233,7 +233,7 @@ impl Recorder {
         self.exchange.by_messages.get_or_insert_with(|| Box::new(Schedule::new(member)))
     }
 
-    /// The other ranks whose block is longer than `most`, the next one first.
+    /// Returns the other ranks whose block is longer than `most`, beginning with the next rank.
     fn longer(&self, blocks: &Blocks, most: usize) -> SmallVec<[usize; 8]> {
         let Member { rank, size, .. } = self.member;
         if most == usize::MAX {

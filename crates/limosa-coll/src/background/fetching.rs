@@ -1,4 +1,4 @@
-//! How an operation under way gets what is there for it: from notes, from slots, and from the memory of others.
+//! Intake of an operation under way: from notes, from slots, and from the memory of other ranks.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::reducer::Reducer;
 use limosa_mpi::error::Result;
 
 impl BackgroundOp {
-    /// Brings what this rank gets, which is there, to its buffer.
+    /// Copies this rank's intake, which is available, to its buffer.
     ///
     /// # Errors
     /// Ranks disagree; errors of the operation and of the machine.
@@ -71,10 +71,10 @@ impl BackgroundOp {
         outcome
     }
 
-    /// Brings a rank's bytes, as many as the region has, to the region.
+    /// Copies a rank's bytes to the region, as many as it has.
     ///
     /// # Safety
-    /// So many bytes must be there.
+    /// As many bytes must be available.
     #[inline]
     pub(super) unsafe fn bring(&self, rank: usize, place: Option<Location>, into: &Region) -> Result<()> {
         match place {
@@ -93,7 +93,7 @@ impl BackgroundOp {
         let (mailboxes, number) = (&*self.mailboxes, self.number());
         let found = mailboxes.find(mailboxes.size(), number, self.exchange.call);
         if !matches!(found, Ok(Found { place: Location::Here(_), .. })) {
-            // Ranks disagree, or the operation failed: with whom, each finds out by itself.
+            // Ranks disagree, or the operation failed. Each rank finds out by itself with which rank.
             (0..mailboxes.size()).try_for_each(|rank| self.found(rank, false, len).map(|_| ()))?;
             return Err(failed_for_all(self.exchange.call.kind));
         }
@@ -104,8 +104,8 @@ impl BackgroundOp {
         Ok(())
     }
 
-    /// Where a rank has the bytes that this one expects; `None` if there are none, or they come by message as this rank
-    /// knows.
+    /// Returns the location of the bytes that this rank expects from a rank; `None` if there are none, or if they come
+    /// by message.
     #[inline]
     fn found(&self, rank: usize, is_part: bool, expected: usize) -> Result<Option<Location>> {
         let most = match &self.exchange.intake {
@@ -124,13 +124,13 @@ impl BackgroundOp {
         Ok((expected > 0).then_some(found?.check(rank, expected)?.place))
     }
 
-    /// Combines the operands of the first ranks, which are there: this part of them.
+    /// Combines the operands of the first ranks, which are available: this part of them.
     ///
     /// # Errors
     /// Ranks disagree about the length; errors of the operation.
     ///
     /// # Safety
-    /// `into` must have room for the part and be used by nobody else.
+    /// `into` must have room for the part, and no other thread may use it.
     unsafe fn combine(&self, operands: &Operands, part: &Range<usize>, into: *mut u8) -> Result<()> {
         let all = operands.like.bytes();
         let led = self.mailboxes.leading_op(self.number(), self.exchange.call);
@@ -164,7 +164,8 @@ impl BackgroundOp {
         Ok(())
     }
 
-    /// After bytes were read from a rank's memory: they are not what that rank has lent if it has given up meanwhile.
+    /// Checks, after bytes were read from a rank's memory, that the rank has not given up meanwhile: the bytes would
+    /// then not be those it lent.
     pub(super) fn check_lent(&self, rank: usize) -> Result<()> {
         if self.mailboxes.slots.is_withdrawn(rank, self.number()) {
             return Err(given_up(rank, self.exchange.call.kind));
@@ -172,7 +173,7 @@ impl BackgroundOp {
         Ok(())
     }
 
-    /// Combines the operands, to where this rank's was: all others wait for the result.
+    /// Combines the operands in place of this rank's contribution; all other ranks wait for the result.
     pub(super) fn combine_for_all(&self, operands: &Operands, part: &Range<usize>) -> Result<Note> {
         let (mailboxes, number, kind, len) = (&*self.mailboxes, self.number(), self.exchange.call, part.len());
         if len <= BODY_BYTES {
@@ -182,7 +183,7 @@ impl BackgroundOp {
             return Ok(note);
         }
         let scratch = Scratch::take(len)?;
-        // SAFETY: scratch memory of this many bytes; then this rank's operand, of as many bytes, which nobody else
+        // SAFETY: scratch memory of this many bytes; then this rank's operand, of as many bytes, which no other rank
         // reads.
         unsafe {
             self.combine(operands, part, scratch.start())?;

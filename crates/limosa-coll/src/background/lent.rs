@@ -1,10 +1,10 @@
-//! Lent buffers: bytes that are too many for a mailbox stay in the memory of the rank that has them, and others read
-//! them there.
+//! Lent buffers: data that are too long for a mailbox stay in the memory of their rank, and other ranks read them
+//! there.
 //!
-//! What does not lie in one block is copied into one, and so is what others are going to overwrite. A rank that lends
-//! is done when all who read there have finished the operation. If that takes long it asks them to
-//! ([`BackgroundOp::start`](super::BackgroundOp::start) sets an alarm), because they may have nothing else to do in the
-//! library. While a thread of its own has just begun to wait, it spares them.
+//! Data that are not contiguous are copied to one block, and so are data that other ranks are going to overwrite. A
+//! lender is done when all readers have finished the operation. If that takes long, it asks them to finish
+//! ([`BackgroundOp::start`](super::BackgroundOp::start) sets an alarm), because they may not call the library for other
+//! reasons. It does not ask while a thread of its own process has just begun to wait.
 
 use std::ops::Range;
 
@@ -25,14 +25,14 @@ use crate::reducer::Reducer;
 use crate::schedule::Temporary;
 use limosa_mpi::error::Result;
 
-/// Bytes of what is borrowed at once if it does not go to one block.
+/// Bytes read from lent memory at a time if the destination is not contiguous.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// How long to wait for another member to join the job, to see whether its memory can be read.
+/// Longest wait for another member to join the job, to find out whether its memory can be read.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// Whether the memory of the other members can be read, as far as can be known. The members are processes of one job,
-/// so that what holds for one of them holds for all; at least one must have joined.
+/// Returns whether the memory of the other members can be read, as far as is known. The members are processes of one
+/// job, so the answer for one holds for all; at least one must have joined.
 pub(super) fn works(engine: &Engine, peers: &[Peer], me: usize) -> bool {
     let joined =
         || peers.iter().enumerate().filter(|(rank, peer)| *rank != me && engine.expect_host_memory().pid(**peer) != 0);
@@ -43,30 +43,30 @@ pub(super) fn works(engine: &Engine, peers: &[Peer], me: usize) -> bool {
     joined().next().is_some() && joined().all(|(_, peer)| engine.expect_peer_memory().can_access(*peer))
 }
 
-/// What a rank lends.
+/// The memory that a rank lends.
 pub(crate) struct LentBuffer {
     what: What,
-    /// Room for what is copied.
+    /// Room for the copies.
     copies: Option<Temporary>,
 }
 
 enum What {
-    /// The same for all who want it.
+    /// A block that is the same for all readers.
     Block { region: Region, copy: bool },
     /// A part for each rank.
     Parts { blocks: Blocks, copy_all: bool },
-    /// Blocks for neighbours, with lines about them: in the mailboxes, or in front of the copies if they do not fit.
+    /// Blocks for neighbours, with their table: in the mailboxes, or in front of the copies if it does not fit.
     Blocks { sent: SentBlocks, has_lent_lines: bool },
 }
 
 // SAFETY: the addresses are those of memory that the lent buffer owns, and of buffers that the program leaves to the
 // operation until it has ended.
 unsafe impl Send for LentBuffer {}
-// SAFETY: as above; the copies are made by one thread, before anybody is told where they are.
+// SAFETY: as above; the copies are made by one thread, before their address is published.
 unsafe impl Sync for LentBuffer {}
 
 impl LentBuffer {
-    /// The same for all; with `copy` the rank itself writes to its place meanwhile.
+    /// Lends a block to all; with `copy`, because this rank overwrites it meanwhile.
     ///
     /// # Errors
     /// `MPI_ERR_NO_MEM`.
@@ -75,7 +75,7 @@ impl LentBuffer {
         LentBuffer::new(What::Block { region, copy }, copied)
     }
 
-    /// Parts for others than rank `me`, whose places others write to if `in_place`.
+    /// Lends parts to all ranks but `me`. With `in_place`, other ranks overwrite them.
     ///
     /// # Errors
     /// `MPI_ERR_NO_MEM`.
@@ -87,7 +87,7 @@ impl LentBuffer {
         LentBuffer::new(What::Parts { blocks, copy_all: in_place }, copied)
     }
 
-    /// Blocks for neighbours, with lines about them, where at most so many bytes can be left in the mailboxes.
+    /// Lends blocks to neighbours, with their table, where at most `most` bytes can be left in the mailboxes.
     ///
     /// # Errors
     /// `MPI_ERR_NO_MEM`.
@@ -104,7 +104,7 @@ impl LentBuffer {
         Ok(LentBuffer { what, copies })
     }
 
-    /// For a block: makes the copy, if there is to be one. Gives what [`LentBuffer::start`] does.
+    /// Makes the copy of a block if one is needed, and returns the address as [`LentBuffer::start`] does.
     pub(super) fn prepare(&self) -> *mut u8 {
         if let What::Block { region, copy } = &self.what {
             self.place(region, *copy, &mut 0);
@@ -112,7 +112,7 @@ impl LentBuffer {
         self.start()
     }
 
-    /// Where a block is that others read: in its place, or copied.
+    /// Returns the address at which others read a block: its own, or that of the copy.
     pub(super) fn start(&self) -> *mut u8 {
         let own = match &self.what {
             What::Block { region, copy: false } => region.as_contiguous(),
@@ -126,7 +126,7 @@ impl LentBuffer {
         self.copies.is_some()
     }
 
-    /// Bytes that are left in the mailboxes to say where the lent bytes are.
+    /// Returns the bytes left in the mailboxes to say where the lent bytes are.
     pub(super) fn note_bytes(&self, size: usize) -> usize {
         match &self.what {
             What::Block { .. } | What::Blocks { has_lent_lines: true, .. } => 0,
@@ -136,8 +136,8 @@ impl LentBuffer {
         }
     }
 
-    /// Makes the copies and says where everything is. Whoever calls has this to itself, and the copies of an earlier
-    /// time are not in use.
+    /// Makes the copies and posts their addresses. The caller has exclusive access, and the copies of an earlier start
+    /// are not in use.
     pub(super) fn post(&self, mailboxes: &Mailboxes, pending: &mut Pending, number: u64, call: Signed) {
         match &self.what {
             What::Block { region, copy } => {
@@ -158,7 +158,7 @@ impl LentBuffer {
         }
     }
 
-    /// As [`LentBuffer::post`], of blocks for neighbours.
+    /// Posts blocks for neighbours, as [`LentBuffer::post`] does.
     fn post_blocks(
         &self,
         mailboxes: &Mailboxes,
@@ -171,7 +171,7 @@ impl LentBuffer {
         let mut write = |area: &mut [u8]| sent.write(area, |region| Some(self.place(region, false, &mut used)));
         if has_lent_lines {
             let start = self.start();
-            // SAFETY: the copies begin with room for the lines, and nobody reads them before the note below.
+            // SAFETY: the copies begin with room for the lines, which are read only after the note below.
             write(unsafe { std::slice::from_raw_parts_mut(start, lines) });
             mailboxes.post(id.0, id.1, &Note::of_lent_blocks(start as u64, sent.count()));
         } else {
@@ -179,7 +179,8 @@ impl LentBuffer {
         }
     }
 
-    /// Where others can read a region: where it is, or in a copy, of which so many bytes are used.
+    /// Returns the address at which others read a region: its own, or that of a copy. `used` counts the bytes of
+    /// copies.
     fn place(&self, region: &Region, copy: bool, used: &mut usize) -> u64 {
         match (region.as_contiguous(), &self.copies) {
             (Some(start), _) if !copy => start as u64,
@@ -190,16 +191,16 @@ impl LentBuffer {
                 *used += region.len();
                 start as u64
             }
-            // Without copies all are empty.
+            // Without copies, all regions are empty.
             _ => 0,
         }
     }
 }
 
-/// Reads as many bytes as the region has from a rank's memory, where that lends them.
+/// Reads as many bytes as the region has from the memory that a rank lends.
 ///
 /// # Errors
-/// That the memory cannot be accessed, and `MPI_ERR_NO_MEM`.
+/// The memory cannot be accessed; `MPI_ERR_NO_MEM`.
 pub(super) fn read_lent(access: &impl Access, rank: usize, address: u64, into: &Region) -> Result<()> {
     if let Some(start) = into.as_contiguous() {
         // SAFETY: the program's buffer, which has this many bytes.
@@ -217,14 +218,14 @@ pub(super) fn read_lent(access: &impl Access, rank: usize, address: u64, into: &
     Ok(())
 }
 
-/// Combines parts of operands that ranks have lent at these addresses, by pieces that stay in the cache. `check` says
-/// whether a rank's operand was still lent after it was read.
+/// Combines parts of operands that ranks have lent at these addresses, by pieces that stay in the cache. `check`
+/// confirms that a rank's operand was still lent after it was read.
 ///
 /// # Errors
-/// That the memory cannot be accessed, those of `check` and of the operation, and `MPI_ERR_NO_MEM`.
+/// The memory cannot be accessed; errors of `check` and of the operation; `MPI_ERR_NO_MEM`.
 ///
 /// # Safety
-/// The part must lie within the operands; `into` must have room for it and be used by nobody else.
+/// The part must lie within the operands. `into` must have room for it, and no other thread may use it.
 pub(super) unsafe fn combine_lent(
     access: &impl Access,
     reducer: &Reducer<'_>,

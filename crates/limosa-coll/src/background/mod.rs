@@ -1,12 +1,13 @@
-//! Non-blocking and persistent collectives straight in shared memory, where all members of a communicator share a
+//! Non-blocking and persistent collectives directly in shared memory, where all members of a communicator share a
 //! machine.
 //!
-//! Each rank has a *mailbox*. It puts what it contributes there when it calls, and reads the others' mailboxes when it
-//! looks: in a wait, in a test, or when a rank needs the room. No rank needs another rank's processor after that
-//! rank's call, so that operations complete while all ranks compute. Data that are too large for a mailbox are lent,
-//! if the memory of others can be accessed: the mailbox then says where they are. Who wants them reads them there;
-//! what is to be combined is combined by pieces, by whoever looks. Otherwise, operations that are too large go by
-//! messages ([`super::run`]).
+//! Each rank has a *mailbox*. A call puts the rank's contribution there; progress reads the mailboxes of the other
+//! ranks: in a wait, in a test, or when a rank needs room. A rank needs no processor time of another rank after that
+//! rank's call, so operations complete while all ranks compute.
+//!
+//! Data that are too long for a mailbox are lent, if ranks can access each other's memory: the mailbox has their
+//! address, and readers copy from there. Operands of reductions are then combined by pieces, by any polling thread.
+//! Without such access, long operations go by messages ([`super::run`]).
 //!
 //! ```text
 //! let mailbox_use = call.mailbox_use(bytes)?;           // the mailboxes, if so many bytes fit
@@ -16,34 +17,33 @@
 //! operation.start();                                    // puts the contribution into this rank's mailbox
 //! operation.wait(...);                                  // reads the others': it is the operation of a request
 //! ```
-//!
 //! The mailboxes of a communicator's members are a [`SlotSegment`]. No message is needed to set one up: members find
-//! its memory by a name that all know ([`join_area`](limosa_p2p::HostMemory::join_area)). A communicator has a set for
-//! its non-blocking operations, each persistent operation has its own, because persistent operations may be started in
+//! its memory by a name that all know ([`join_area`](limosa_p2p::HostMemory::join_area)). A communicator has one set
+//! for its non-blocking operations. Each persistent operation has a set of its own, because ranks may start them in
 //! different orders.
 //!
 //! Contract
-//! - All ranks number the operations on a set of mailboxes alike, in the order of their calls; operations that do not
-//!   use them count too.
-//! - Which operations use a set of mailboxes is decided by what all ranks know: bytes, or for lengths that two ranks
-//!   know, the length of a part (see `Exchange::by_messages`).
-//! - A note may take the place of an older one once all ranks have finished that operation. Until then what is to be
-//!   left waits (`BackgroundOp::hold_back`), without anybody being held up: the rank asks for room
-//!   ([`Mailboxes::ask_for_room_if_needed`]); the others' threads that are in the library, or their helpers, finish
-//!   what they can ([`Mailboxes::serve`]), and whoever makes the room has the waiting rank's helper use it. What runs a
-//!   function of the program they leave to the program's threads.
+//! - All ranks number the operations on a set of mailboxes alike, in the order of their calls. Operations that do not
+//!   use the mailboxes count too.
+//! - Whether an operation uses the mailboxes depends only on what all ranks know: its bytes, or, where only two ranks
+//!   know a length, the length of a part (see `Exchange::by_messages`).
+//! - A note may replace an older one once all ranks have finished the older operation. Until then the contribution is
+//!   held back (`BackgroundOp::hold_back`), and the call returns. The rank asks for room
+//!   ([`Mailboxes::ask_for_room_if_needed`]). Threads of the other ranks that are in the library, or their helpers,
+//!   finish what they can ([`Mailboxes::serve`]), and the rank that makes the room wakes the waiting rank's helper.
+//!   Operations that call a function of the program are left to the program's threads.
 //! - Reductions combine as blocking ones do, from the highest rank to the lowest; long scans from the lowest, as there.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `compare` | what becomes of ranks that differ |
-//! | `exchange` | what an operation leaves and gets, recorded from a one-step algorithm or a reduction |
-//! | `fetching` | bringing what is there to this rank's buffer |
+//! | `compare` | ranks whose calls differ |
+//! | `exchange` | contribution and intake, recorded from a one-step algorithm or a reduction |
+//! | `fetching` | copying the intake to this rank's buffer |
 //! | `operation` | an operation under way: posting, waiting, ending |
-//! | `lent` | bytes that stay in a rank's memory, where others read them |
-//! | `neighbours` | exchanges with neighbours in a topology: how blocks go |
-//! | `neighbour_blocks` | what is left and awaited in such an exchange |
-//! | `reduction` | a long reduction, by pieces of operands that stay in their ranks' memory |
+//! | `lent` | buffers that other ranks read in place |
+//! | `neighbours` | exchanges with neighbours in a topology: how blocks travel |
+//! | `neighbour_blocks` | contribution and intake of such an exchange |
+//! | `reduction` | long reductions, by pieces of operands that stay in place |
 //! | `storage` | where bytes lie: slots and large slots |
 
 use std::collections::VecDeque;
@@ -78,63 +78,63 @@ pub use operation::BackgroundOp;
 pub(super) use operation::MailboxUse;
 use storage::Large;
 
-/// Most ranks of a communicator: a table of all fits a slot.
+/// Most ranks of a communicator: a table with an entry for each fits a slot.
 const MAX_RANKS: usize = 256;
 /// Bytes of a slot of a communicator's mailboxes.
 pub(super) const SLOT_BYTES: usize = 4 << 10;
 /// Bytes of a large slot.
 const LARGE_BYTES: usize = 64 << 10;
-/// Bytes of a large slot of a persistent operation of which ranks do not know alike how much each leaves.
+/// Bytes of a large slot of a persistent operation whose contributions may differ in length without all ranks knowing.
 pub(super) const PERSISTENT_LARGE_BYTES: usize = 32 << 10;
-/// Most bytes that a rank can leave at once.
+/// Most bytes of a contribution in the mailboxes.
 pub(super) const MOST_BYTES: usize = LARGE_BYTES;
 
-/// Tells a communicator's mailboxes from those of its persistent operations, which have their numbers.
+/// Distinguishes a communicator's mailboxes from those of its persistent operations, which use their numbers.
 const FOR_ALL: u64 = u64::MAX;
-/// Tells large slots from the mailboxes that they belong to.
+/// Distinguishes large slots from the mailboxes that they belong to.
 const LARGE: u64 = 1;
 
 /// Mailboxes of this process that operations have used, for the service callback ([`serve_all`]).
 static MAILBOX_SETS: Mutex<Vec<Weak<Mailboxes>>> = Mutex::new(Vec::new());
-/// How many of them have operations under way, and how many operations lend.
+/// Number of sets with operations under way, plus the number of operations that lend.
 static BUSY: AtomicUsize = AtomicUsize::new(0);
 
-/// Where the members of a communicator leave what they contribute.
+/// The memory in which the members of a communicator leave their contributions.
 pub struct Mailboxes {
     engine: Arc<Engine>,
     name: u64,
     slots: SlotSegment,
-    /// Ranks share processors: who comes last tells all others.
+    /// Ranks share processors: the last rank to arrive wakes all others.
     oversubscribed: bool,
     peers: Box<[Peer]>,
     large: OnceLock<Option<Large>>,
-    /// Bytes of a large slot, if this rank makes them.
+    /// Bytes of a large slot, if this rank creates the large slots.
     large_bytes: usize,
     pending: Mutex<Pending>,
-    /// An operation that all ranks are known to have finished.
+    /// The latest operation that all ranks are known to have finished.
     finished_by_all: AtomicU64,
-    /// Threads of this process that sleep until something happens here.
+    /// Number of threads of this process that sleep until something changes here.
     sleepers: Mutex<usize>,
-    /// Operations that lend and are not done, and the last one of them.
+    /// Number of operations that lend and are not done, and the latest of them.
     lent: AtomicUsize,
     last_lent: AtomicU64,
-    /// Long reductions that are not done here.
+    /// Number of long reductions that are not done here.
     reductions: AtomicUsize,
     waits: Waits,
     /// A thread of the program is to finish what the helper must not.
     is_left: AtomicBool,
-    /// Held by the thread that works at a piece of a long reduction.
+    /// Held by the thread that combines a piece of a long reduction.
     copying: Mutex<()>,
 }
 
-/// The waits of the program's threads for single operations.
+/// Waits of the program's threads for single operations.
 #[derive(Default)]
 struct Waits {
     now: AtomicUsize,
     begun: AtomicUsize,
-    /// How many had begun when somebody looked last.
+    /// Number of waits that had begun at the last look.
     seen: AtomicUsize,
-    /// How often somebody has asked nothing of others because of them, since anything was lent.
+    /// Number of times that other ranks were left alone because of these waits, since the first buffer was lent.
     spared: AtomicUsize,
 }
 
@@ -148,40 +148,40 @@ impl Waits {
         self.now.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Whether a thread waits now, and a wait has begun since this was asked last.
+    /// Whether a thread waits now, and a wait has begun since the last call of this function.
     fn are_fresh(&self) -> bool {
         let begun = self.begun.load(Ordering::Relaxed);
         self.now.load(Ordering::Relaxed) > 0 && self.seen.swap(begun, Ordering::Relaxed) != begun
     }
 }
 
-/// Which operations are under way.
+/// The operations under way.
 #[derive(Default)]
 struct Pending {
     /// All operations up to this one are finished here.
     mark: u64,
-    /// The operations after it; `None` for those that are finished, or do not use the mailboxes.
+    /// The operations after `mark`; `None` for those that are finished or do not use the mailboxes.
     open: VecDeque<Option<Arc<BackgroundOp>>>,
-    /// How many of them could not be posted yet.
+    /// Number of open operations that could not be posted yet.
     held_back: usize,
-    /// The operations that used this rank's large slots last, and the slot that is next.
+    /// The operations that used this rank's large slots last, and the next slot.
     large: [u64; storage::LARGE_SLOTS],
     next_large: usize,
-    /// This rank wants to hear of something.
+    /// Whether this rank asks to be notified of progress.
     asks: bool,
-    /// This rank wants others to finish what they can.
+    /// Whether this rank asks other ranks to finish what they can.
     room_wanted: bool,
 }
 
 impl Mailboxes {
-    /// The mailboxes for a communicator's non-blocking operations; `None` where there is none, which all members find
-    /// alike.
+    /// Returns the mailboxes for a communicator's non-blocking operations; `None` if there are none, which all members
+    /// find alike.
     pub(super) fn for_all(comm: &Comm, engine: &Arc<Engine>) -> Option<Arc<Mailboxes>> {
         Mailboxes::join_on(comm, engine, FOR_ALL, SLOT_BYTES, LARGE_BYTES)
     }
 
-    /// A set of mailboxes for a persistent operation of which a rank leaves at most so many bytes at a time; somewhat
-    /// more if ranks need not know alike how much.
+    /// Returns a set of mailboxes for a persistent operation to which a rank contributes at most `bytes` at a time;
+    /// somewhat more if ranks may not know each other's lengths.
     pub(super) fn for_persistent(comm: &Comm, number: u64, bytes: usize) -> Option<Arc<Mailboxes>> {
         let engine = comm.engine_if_any()?;
         let room = bytes.next_multiple_of(64);
@@ -203,7 +203,7 @@ impl Mailboxes {
         Mailboxes::join(engine, mix(comm.coll_context(), number), peers, comm.rank() as usize, slot_bytes, large_bytes)
     }
 
-    /// The mailboxes of this name, which all of `peers` join, this process as the one at `me`.
+    /// Joins the mailboxes of this name as member `me` of `peers`. All of `peers` join.
     fn join(
         engine: &Arc<Engine>,
         name: u64,
@@ -258,8 +258,8 @@ impl Mailboxes {
         self.slots.size()
     }
 
-    /// Whether ranks may lend what does not fit: all can read each other's memory. To be asked of a communicator's
-    /// mailboxes.
+    /// Whether ranks may lend what does not fit: all can read each other's memory. Valid for a communicator's mailboxes
+    /// only.
     pub(super) fn lends(&self) -> bool {
         self.large().is_some_and(|large| large.can_lend)
     }
@@ -270,12 +270,12 @@ impl Mailboxes {
             || (bytes <= self.large_bytes && self.large().is_some_and(|large| bytes <= large.slot_bytes))
     }
 
-    /// Most bytes that a rank can leave at once.
+    /// Returns the most bytes that a rank can leave at once.
     pub(super) fn most_bytes(&self) -> usize {
         self.large().map_or(self.slots.slot_bytes(), |large| large.slot_bytes)
     }
 
-    /// The large slots, made when they are first needed.
+    /// Returns the large slots, which the first call creates.
     fn large(&self) -> Option<&Large> {
         self.large
             .get_or_init(|| {
@@ -284,7 +284,7 @@ impl Mailboxes {
             .as_ref()
     }
 
-    /// Wakes whoever waits for what is the case now, after a change.
+    /// Wakes the ranks whose wait condition now holds, after a change.
     #[inline]
     fn tell(&self) {
         if self.slots.has_sleepers() {
@@ -294,24 +294,24 @@ impl Mailboxes {
         }
     }
 
-    /// As [`Mailboxes::tell`], after a change that threads of this process may wait for too: it has fetched, or all is
+    /// As [`Mailboxes::tell`], and wakes threads of this process too: an operation has fetched, or all pieces are
     /// combined.
     #[inline]
     fn tell_all(&self) {
         self.tell();
-        // Who sleeps here is counted among all.
+        // Sleepers of this process are counted among all sleepers.
         if self.slots.has_sleepers() && *self.sleepers.lock() > 0 {
             self.engine.notify();
         }
     }
 
-    /// Operations up to this one that did not use the mailboxes are over.
+    /// Marks operations up to `number` that did not use the mailboxes as over.
     pub(super) fn pass_over(&self, number: u64) {
         self.pending.lock().count_to(number);
         self.publish();
     }
 
-    /// Enters an operation and posts what it leaves, if there is room.
+    /// Enters an operation, and posts its contribution if there is room.
     fn enter(&self, operation: &Arc<BackgroundOp>, number: Option<u64>) {
         let lost = operation.lost_before();
         if operation.lends() {
@@ -331,7 +331,8 @@ impl Mailboxes {
         if operation.lends() {
             self.last_lent.store(number, Ordering::Relaxed);
         }
-        // What begins after a death is posted nowhere: others, who do not know of it yet, may be in another call.
+        // An operation that begins after a death is not posted: ranks that do not know of the death yet may be in
+        // another call.
         let posted = lost.is_none() && pending.held_back == 0 && self.try_post(&mut pending, operation, number);
         if !posted {
             operation.hold_back(number);
@@ -358,7 +359,8 @@ impl Mailboxes {
         }
     }
 
-    /// Asks for room, or not any more: what is held back needs room, and if `for_lent`, what is lent is wanted back.
+    /// Asks for room while something is held back, or, if `for_lent`, while something is lent; otherwise withdraws the
+    /// request.
     fn ask_for_room_if_needed(&self, pending: &mut Pending, for_lent: bool) {
         let needed = pending.held_back > 0 || (for_lent && self.lent.load(Ordering::Relaxed) > 0);
         if needed != pending.room_wanted {
@@ -367,8 +369,8 @@ impl Mailboxes {
         }
     }
 
-    /// Asks others to finish what this rank lends, since that has taken a while; true if it is to be called again. To ask
-    /// wakes their helpers, which are in the way of threads that work already.
+    /// Asks other ranks to finish what this rank lends, after a delay; returns true if it is to be called again. Asking
+    /// wakes their helpers, which delay threads that already work.
     fn ask_for_lent(&self) -> bool {
         let is_early = self.lent.load(Ordering::Relaxed) > 0 && self.spares_others();
         let mut pending = self.pending.lock();
@@ -377,12 +379,12 @@ impl Mailboxes {
         is_early
     }
 
-    /// Whether others are left alone this time: they are seen to be at it, or probably are because a thread of this
-    /// process has begun to wait, too. What they are at may not be what is wanted, so that they are asked in the end.
+    /// Whether the other ranks are left alone this time, because they make progress, or probably do: a thread of this
+    /// process has begun to wait, too. They may be working on other operations, so they are asked in the end.
     fn spares_others(&self) -> bool {
         const MOST: usize = 3;
         const MOST_ATTENDED: usize = 6;
-        // Also asked for what it changes.
+        // Called in any case, because it updates a counter.
         let are_fresh = self.waits.are_fresh();
         let last_lent = self.last_lent.load(Ordering::Relaxed);
         let others = || (0..self.size()).filter(|member| *member != self.slots.me());
@@ -397,19 +399,19 @@ impl Mailboxes {
         self.waits.spared.fetch_add(1, Ordering::Relaxed) < most
     }
 
-    /// A thread of the program waits for an operation.
+    /// Records that a thread of the program begins to wait for an operation.
     fn begin_wait(&self) {
         self.waits.begin();
         self.slots.attend(true);
     }
 
-    /// It has done so.
+    /// Records that a thread of the program has waited.
     fn end_wait(&self) {
         self.waits.end();
         self.slots.attend(self.waits.now.load(Ordering::Relaxed) > 0);
     }
 
-    /// Others do not access this rank's memory for an operation any more.
+    /// Records that other ranks no longer access this rank's memory for an operation.
     fn count_returned(&self, operation: &BackgroundOp) {
         BUSY.fetch_sub(1, Ordering::Relaxed);
         if operation.is_long_reduction() {
@@ -420,8 +422,8 @@ impl Mailboxes {
         }
     }
 
-    /// Has others finish what takes up the room that is needed here. They are told again in a while, in case that they
-    /// were about to leave the library.
+    /// Asks other ranks to finish the operations that occupy the needed room. They are asked again after a while,
+    /// because they may have been about to leave the library.
     #[cold]
     fn ask_others_for_room(&self) {
         fence::heavy();
@@ -433,7 +435,7 @@ impl Mailboxes {
         }
     }
 
-    /// Posts what an operation leaves in its start `number`, if there is room.
+    /// Posts the contribution to start `number` of an operation, if there is room.
     fn try_post(&self, pending: &mut Pending, operation: &BackgroundOp, number: u64) -> bool {
         let needed = self.needs_finished(pending, number, operation.bytes);
         if self.finished_by_all.load(Ordering::Relaxed) < needed {
@@ -447,14 +449,14 @@ impl Mailboxes {
         true
     }
 
-    /// Operation `number` is finished here; true if this rank wants to hear of something.
+    /// Records that operation `number` is finished here; returns true if this rank asks to be notified.
     fn count_finished(&self, number: u64) -> bool {
         let mut pending = self.pending.lock();
         self.mark_finished(&mut pending, number);
         pending.asks
     }
 
-    /// Operation `number` is finished here, as this says to the others.
+    /// Records and publishes that operation `number` is finished here.
     fn mark_finished(&self, pending: &mut Pending, number: u64) {
         let before = pending.mark;
         if !pending.remove(number) {
@@ -468,7 +470,7 @@ impl Mailboxes {
         }
     }
 
-    /// Says how far this rank has come.
+    /// Publishes how far this rank has come.
     fn publish(&self) {
         let mut pending = self.pending.lock();
         let was_busy = !pending.open.is_empty();
@@ -481,9 +483,9 @@ impl Mailboxes {
         self.tell();
     }
 
-    /// Finishes what can be finished and posts what can be posted, because somebody here or elsewhere waits for the
-    /// room; and says what this rank wants to hear of so that it can go on with that. True if this rank wants the same
-    /// of others.
+    /// Finishes and posts what can be finished and posted, on behalf of a waiting thread of this or another process;
+    /// then requests the notifications that are needed to continue. Returns true if this rank asks the same of other
+    /// ranks.
     #[cold]
     fn serve(&self) -> bool {
         loop {
@@ -540,7 +542,7 @@ impl Mailboxes {
 }
 
 impl Mailboxes {
-    /// Combines what is left to be combined of long reductions.
+    /// Combines the remaining pieces of long reductions.
     fn combine_pieces(&self) {
         if self.reductions.load(Ordering::Relaxed) > 0 {
             let open: SmallVec<[Arc<BackgroundOp>; 8]> = self.pending.lock().open.iter().flatten().cloned().collect();
@@ -548,7 +550,7 @@ impl Mailboxes {
         }
     }
 
-    /// Starts of operations for which nothing is left to do but to fetch.
+    /// Returns the starts of operations that only need fetching.
     fn ready(&self) -> SmallVec<[(Arc<BackgroundOp>, u64); 8]> {
         self.pending
             .lock()
@@ -559,7 +561,7 @@ impl Mailboxes {
             .collect()
     }
 
-    /// Fetches what is there for all open operations.
+    /// Fetches what is available for all open operations.
     fn fetch_ready(&self) {
         let ready = self.ready();
         if !ready.is_empty() {
@@ -568,12 +570,12 @@ impl Mailboxes {
         }
     }
 
-    /// Finishes starts that were found ready a moment ago. Others may have done so, and may have started some of them
-    /// again since.
+    /// Finishes starts that were found ready a moment ago. Other threads may have finished them, and restarted some,
+    /// since.
     fn finish_ready(&self, ready: SmallVec<[(Arc<BackgroundOp>, u64); 8]>) {
         for (operation, number) in ready {
             if operation.finish_start(number).is_some() {
-                // A thread may sleep until this is done.
+                // A thread may be asleep until this is done.
                 self.engine.notify();
             }
         }
@@ -581,7 +583,7 @@ impl Mailboxes {
 }
 
 impl Pending {
-    /// Takes out operation `number`; false if it is not here (any more).
+    /// Removes operation `number`; returns false if it is not listed (any more).
     fn remove(&mut self, number: u64) -> bool {
         let Some(at) = number.checked_sub(self.mark + 1) else { return false };
         let is_removed = self.open.get_mut(at as usize).and_then(Option::take).is_some();
@@ -589,7 +591,7 @@ impl Pending {
         is_removed
     }
 
-    /// Operations up to `number` that were not entered do not use the mailboxes.
+    /// Records that operations up to `number` that were not entered do not use the mailboxes.
     fn count_to(&mut self, number: u64) {
         let counted = self.mark + self.open.len() as u64;
         if number <= counted {
@@ -602,7 +604,7 @@ impl Pending {
         }
     }
 
-    /// Takes note of what is finished.
+    /// Advances `mark` over finished operations.
     fn advance(&mut self) {
         while let Some(None) = self.open.front() {
             self.open.pop_front();
@@ -611,10 +613,11 @@ impl Pending {
     }
 }
 
-/// Fetches what is there for all operations, before a thread of the program waits for one of them: ranks that wait for
-/// another one of them may lend what this rank has not read yet, and only be read themselves by ranks that wait so.
+/// Fetches what is available for all operations, before a thread of the program waits for one of them. Without this,
+/// ranks that wait for different operations could each wait for the other rank to read what it lends.
 fn fetch_for_all() {
-    // Only an operation that lends makes others wait for this rank; each counts, and so does a set with open ones.
+    // Only an operation that lends makes others wait for this rank. Each counts, and so does a set with open
+    // operations.
     if BUSY.load(Ordering::Relaxed) < 2 {
         return;
     }
@@ -622,7 +625,7 @@ fn fetch_for_all() {
     mailbox_sets.iter().for_each(|mailboxes| mailboxes.fetch_ready());
 }
 
-/// What a thread of this process does that was rung by another one.
+/// The service callback: makes progress for a process that has rung this one.
 fn serve_all() -> bool {
     if BUSY.load(Ordering::Relaxed) == 0 {
         return false;
@@ -645,7 +648,7 @@ fn serve_all() -> bool {
 }
 
 impl Mailboxes {
-    /// Has a thread of the program finish what this thread must not.
+    /// Wakes a thread of the program to finish what this thread must not.
     fn leave_to_program(self: &Arc<Mailboxes>) {
         let is_left = self.pending.lock().open.iter().flatten().any(|operation| operation.is_left_to_program());
         if is_left && !self.is_left.swap(true, Ordering::AcqRel) {
@@ -662,7 +665,7 @@ impl Drop for Mailboxes {
     fn drop(&mut self) {
         MAILBOX_SETS.lock().retain(|mailboxes| !std::ptr::eq(mailboxes.as_ptr(), self));
         if fork::in_child() {
-            // What is shared belongs to the parent.
+            // The shared memory belongs to the parent.
             return;
         }
         if self.large.get().is_some() {

@@ -1,4 +1,4 @@
-//! The blocks of an exchange with neighbours in the background: what a rank leaves, and what it waits for.
+//! The blocks of an exchange with neighbours in the background: contribution and intake of a rank.
 
 use std::sync::Arc;
 
@@ -20,46 +20,47 @@ pub(crate) struct SentBlocks {
     pub(super) neighbours: Arc<Neighbours>,
     pub(super) me: usize,
     pub(super) blocks: Blocks,
-    /// Longer ones go by message.
+    /// Length above which a block goes by message.
     pub(super) most: usize,
-    /// All have one length, and the receivers know their places: there are no lines.
+    /// All blocks have one length, and the receivers know their places: no table is needed.
     pub(super) is_packed: bool,
 }
 
-/// What comes from neighbours.
+/// The blocks that a rank receives from its neighbours.
 pub(crate) struct Incoming {
     pub(super) neighbours: Arc<Neighbours>,
     pub(super) me: usize,
     pub(super) into: Blocks,
-    /// A source has the same for all its destinations.
+    /// Whether a source sends the same block to all its destinations.
     pub(super) is_whole: bool,
     /// Where nothing is lent: most bytes that a source can leave; longer blocks come by message.
     pub(super) most: Option<usize>,
 }
 
-/// Longest of so many blocks of a rank that does not go by message, where the rank can leave `most` bytes and lends
-/// none. All shorter ones fit with their lines.
+/// Returns the length of the longest of `blocks` blocks that does not go by message, where a rank can leave `most`
+/// bytes and lends none. All shorter blocks fit together with their table.
 pub(super) fn longest_block(most: usize, blocks: usize) -> usize {
     (most / blocks.max(1)).saturating_sub(BLOCK_LINE + 2 * ALIGNED)
 }
 
 impl SentBlocks {
-    /// How many there are that go to other ranks.
+    /// Returns the number of blocks for other ranks.
     pub(super) fn count(&self) -> usize {
         destinations(&self.neighbours, self.me).count()
     }
 
-    /// Their memory.
+    /// Returns their memory.
     pub(super) fn regions(&self) -> impl Iterator<Item = Region> {
         destinations(&self.neighbours, self.me).map(move |(block, _)| self.blocks.region(block))
     }
 
-    /// Bytes of the lines about them.
+    /// Returns the bytes of their table.
     pub(super) fn line_bytes(&self) -> usize {
         line_bytes(self.count())
     }
 
-    /// Bytes that are left if all are left that do not go by message. Lines are in a slot, however short.
+    /// Returns the bytes left if all blocks are left that do not go by message. A table is always in a slot, however
+    /// short.
     pub(super) fn bytes(&self) -> usize {
         if self.is_packed {
             return self.blocks.bytes(0) * self.neighbours.destinations.len();
@@ -69,14 +70,14 @@ impl SentBlocks {
         near.fold(self.line_bytes(), usize::saturating_add).max(BODY_BYTES + 1)
     }
 
-    /// Writes the lines, and behind them the blocks that have no place elsewhere, which `place_of` tells.
+    /// Writes the table, and behind it the blocks for which `place_of` has no address.
     pub(super) fn write(&self, area: &mut [u8], mut place_of: impl FnMut(&Region) -> Option<u64>) {
         let written =
             write_blocks(area, (&self.neighbours, self.me), &self.blocks, |_, region, _| Ok(place_of(region)));
         written.expect("saying where blocks are cannot fail");
     }
 
-    /// Leaves them, with a note of operation `number`.
+    /// Leaves the blocks, with a note of operation `number`.
     pub(super) fn post(&self, mailboxes: &Mailboxes, pending: &mut Pending, id: (u64, Signed)) {
         let all = self.bytes();
         if !self.is_packed {
@@ -95,7 +96,7 @@ impl SentBlocks {
 }
 
 impl Incoming {
-    /// Whether a block is known here to come by message.
+    /// Whether this rank knows that a block comes by message.
     pub(super) fn comes_by_message(&self, block: usize) -> bool {
         let Some(most) = self.most else { return false };
         let longest = match self.neighbours.sent_as.get(block) {
@@ -106,7 +107,7 @@ impl Incoming {
         self.into.bytes(block) > longest
     }
 
-    /// The note of a source that is not there, if there is one.
+    /// Returns the note of a source that has not been posted, if there is one.
     pub(super) fn missing(&self, slots: &SlotSegment, number: u64) -> Option<Awaited> {
         sources(&self.neighbours, self.me)
             .map(|(_, source)| Awaited::Note(source, number))
@@ -114,7 +115,7 @@ impl Incoming {
     }
 }
 
-/// A destination among `neighbours` that has not finished an operation of rank `me`, if there is one.
+/// Returns a destination among `neighbours` that has not finished an operation of rank `me`, if there is one.
 pub(super) fn unfinished(neighbours: &Neighbours, slots: &SlotSegment, number: u64) -> Option<Awaited> {
     destinations(neighbours, slots.me())
         .map(|(_, rank)| Awaited::Finished(rank, number))

@@ -1,18 +1,18 @@
-//! Exchanges with neighbours in the background (MPI-5 section 8.6): a rank waits for its sources only, and for its
+//! Exchanges with neighbours in the background (MPI-5 section 8.6). A rank waits for its sources only, and for its
 //! destinations until they have read what it lends.
 //!
-//! How long blocks are, only pairs of ranks know. So who sends decides how they go, and its note says how:
+//! Only pairs of ranks know how long blocks are. The sender therefore decides how they travel, and its note says how:
 //!
 //! | form of the note | when |
 //! |---|---|
-//! | bytes, or where they are | the same for all destinations; or blocks of one length, of which the receivers know the places |
+//! | bytes, or their address | the same block for all destinations; or blocks of one length, whose places the receivers know |
 //! | `BLOCKS`, `LENT_BLOCKS` | all other blocks |
 //! | `ROUNDS` | everything goes by messages |
 //!
-//! Where ranks cannot read each other's memory, long blocks go by messages, which a receiver has to await from the
-//! start. It knows which: one that is longer than an even share of what its source can leave (`longest_block`), or
-//! than all of that if it is the same for all. In a distributed graph a rank does not know how many blocks its sources
-//! send; blocks of their own go by messages there altogether.
+//! Where ranks cannot read each other's memory, long blocks go by messages, for which a receiver has to post receives
+//! at the start. It knows which ones: blocks longer than an even share of what its source can leave (`longest_block`),
+//! or longer than all of that if every destination gets the same block. In a distributed graph, a rank does not know
+//! how many blocks its sources send; distinct blocks always go by messages there.
 
 use std::sync::Arc;
 
@@ -32,13 +32,13 @@ use crate::notes::{Lines, Location, Notes, nonsense};
 use crate::schedule::{Member, Schedule};
 use crate::shared::Sent;
 
-/// An exchange with neighbours, as one rank has it.
+/// An exchange with neighbours from the view of one rank.
 pub(crate) struct NeighbourExchange<'e> {
     pub(crate) neighbours: &'e Arc<Neighbours>,
     pub(crate) send: Sent<'e>,
     /// A block for each source.
     pub(crate) receive: &'e Blocks,
-    /// What this rank sends to itself, each with where it goes.
+    /// The blocks that this rank sends to itself, each with its destination.
     pub(crate) own: Vec<(Region, Region)>,
 }
 
@@ -91,8 +91,8 @@ impl Exchange {
     }
 }
 
-/// The messages in which blocks go that are too long to be left, if there are any; of those sent, longer ones than
-/// `longest`.
+/// Returns the schedule of messages for blocks that are too long to be left, if there are any; of the sent blocks,
+/// those longer than `longest`.
 fn messages(member: Member, send: &Sent<'_>, longest: usize, incoming: &Incoming) -> Option<Box<Schedule>> {
     let (neighbours, me) = (&incoming.neighbours, member.rank);
     let mut schedule = Schedule::new(member);
@@ -108,7 +108,7 @@ fn messages(member: Member, send: &Sent<'_>, longest: usize, incoming: &Incoming
     (!schedule.steps.is_empty()).then(|| Box::new(schedule))
 }
 
-/// How blocks go of which the longest that goes by no message is `longest`.
+/// Makes a contribution of blocks, of which those up to `longest` bytes do not go by message.
 fn contribute_blocks(
     limits: Limits,
     neighbours: &Arc<Neighbours>,
@@ -136,7 +136,7 @@ fn contribute_blocks(
 }
 
 impl BackgroundOp {
-    /// Brings what neighbours have for this rank to its buffers.
+    /// Copies the blocks of neighbours to this rank's buffers.
     ///
     /// # Errors
     /// As for [`BackgroundOp::fetch`].

@@ -1,19 +1,19 @@
-//! An operation under way: what this rank leaves in a set of mailboxes is posted, and what it gets is fetched when it
-//! is there.
+//! An operation under way: the contribution is posted in a set of mailboxes, and the intake is fetched when it is
+//! available.
 //!
 //! | state | meaning | next |
 //! |---|---|---|
 //! | idle | not started | held back, posted, lent or done, by [`BackgroundOp::start`] |
-//! | held back | there is no room yet for what this rank leaves | posted, by [`Mailboxes::serve`] |
-//! | posted | what this rank leaves is there | fetching, once what it gets is there too; if nothing, lent or done |
-//! | fetching | a thread brings what this rank gets to its buffer | lent, if others read it then, or done |
-//! | lent | others may still read this rank's memory | done, once all who read it have finished the operation |
+//! | held back | no room yet for the contribution | posted, by [`Mailboxes::serve`] |
+//! | posted | the contribution is posted | fetching, once the intake is available; without intake, lent or done |
+//! | fetching | a thread copies the intake to this rank's buffer | lent, if others then still read that, or done |
+//! | lent | others may still read this rank's memory | done, once all readers have finished the operation |
 //! | done | nothing is left to do | held back or posted (persistent) |
 //!
-//! While a long reduction is posted, whoever looks combines pieces of it ([`super::reduction`]).
+//! While a long reduction is posted, any polling thread combines pieces of it ([`super::reduction`]).
 //!
-//! State and number are one word ([`StateWord`]): every transition says which start it is about. An operation is marked
-//! finished in the list of pending operations before it is lent or done, so that the list never holds one start of it
+//! State and number are one word ([`StateWord`]): every transition names the start it belongs to. An operation is
+//! marked finished in the list of pending operations before it becomes lent or done, so the list never holds one start
 //! beside the next. Held back and posted are entered under the list's lock, fetching by one of all threads that try.
 
 use std::sync::Arc;
@@ -48,40 +48,41 @@ const FETCHING: u8 = 3;
 const LENT: u8 = 4;
 const DONE: u8 = 5;
 
-/// Where an operation is to be done.
+/// The mailboxes for an operation.
 pub(crate) struct MailboxUse {
     pub(crate) mailboxes: Arc<Mailboxes>,
-    /// Its number, unless the mailboxes count for themselves because they serve one persistent operation.
+    /// The number of the operation; `None` if the mailboxes count by themselves because they serve one persistent
+    /// operation.
     pub(crate) number: Option<u64>,
     pub(crate) limits: Limits,
 }
 
-/// A start is finished here.
+/// The result of a start that is finished here.
 pub(super) struct Finished {
-    /// This rank wants to hear of something (see [`Mailboxes::serve`]).
+    /// Whether this rank asks to be notified (see [`Mailboxes::serve`]).
     asks: bool,
 }
 
 /// An operation of this rank on a set of mailboxes.
 pub struct BackgroundOp {
     pub(super) mailboxes: Arc<Mailboxes>,
-    /// For the report of a hang; none in tests of a set of mailboxes alone.
+    /// The communicator, for hang reports; `None` in tests of a set of mailboxes alone.
     pub(super) comm: Option<Arc<Comm>>,
-    /// The call that made it, for the same purpose.
+    /// The name of the call that made the operation, for hang reports.
     started: &'static str,
     word: StateWord,
-    /// Bytes that this rank leaves.
+    /// Bytes of the contribution in the mailboxes.
     pub(super) bytes: usize,
     own_number: Option<u64>,
     pub(super) exchange: Exchange,
-    /// Others were asked what keeps them.
+    /// Whether other ranks were asked for the reason of the delay.
     pub(super) has_inquired: AtomicBool,
     by_messages: Option<Arc<ScheduleRun>>,
     trouble: Mutex<Option<Error>>,
 }
 
 // SAFETY: the addresses in an exchange are those of buffers that the program leaves to the operation until it has
-// ended; one thread at a time, which the state names, reads or writes there. Everything else is synchronised by itself.
+// ended. The state admits one thread at a time to them. Everything else is synchronised by itself.
 unsafe impl Send for BackgroundOp {}
 // SAFETY: as above.
 unsafe impl Sync for BackgroundOp {}
@@ -103,40 +104,40 @@ impl BackgroundOp {
         })
     }
 
-    /// Makes ready what goes by message on this communicator; before the first start.
+    /// Prepares the messages of this operation on a communicator; before the first start.
     pub(crate) fn prepare(&mut self, comm: &Arc<Comm>) {
         self.comm = Some(comm.clone());
         self.started = current_call();
         self.by_messages = self.exchange.by_messages.take().map(|schedule| ScheduleRun::new(comm, *schedule));
     }
 
-    /// Starts it; it must be new or done.
+    /// Starts the operation, which must be new or done.
     pub fn start(self: &Arc<BackgroundOp>) {
         if let Some(by_messages) = &self.by_messages {
-            // First of all: whoever finds this posted also asks whether these messages are through, and must not get
-            // the answer of the last time.
+            // First of all: a thread that finds this posted also asks whether these messages are complete, and must not
+            // get the answer of the previous start.
             *self.trouble.lock() = None;
             by_messages.start();
         }
         self.mailboxes.enter(self, self.own_number);
         if self.lends() && !self.is_done() {
-            // In case that this thread is not here to see others fall behind.
+            // In case that this thread is not here to see other ranks fall behind.
             self.mailboxes.engine.remind_soon();
         }
     }
 
-    /// Whether others access this process's memory.
+    /// Whether other ranks access this process's memory.
     #[inline]
     pub(super) fn lends(&self) -> bool {
         matches!(self.exchange.contribution, Contribution::Lent(_) | Contribution::Operand)
     }
 
-    /// Whether it is combined by pieces.
+    /// Whether operands are combined by pieces.
     pub(super) fn is_long_reduction(&self) -> bool {
         matches!(self.exchange.contribution, Contribution::Operand)
     }
 
-    /// The long reduction that this is, if it is one.
+    /// Returns the long reduction, if this is one.
     #[inline]
     fn reduction(&self) -> Option<&Reduction> {
         match &self.exchange.intake {
@@ -145,23 +146,23 @@ impl BackgroundOp {
         }
     }
 
-    /// The number of this start.
+    /// Returns the number of this start.
     pub(super) fn number(&self) -> u64 {
         self.word.load().number
     }
 
-    /// There is no room yet for what this rank leaves.
+    /// Whether the contribution still waits for room.
     pub(super) fn is_held_back(&self) -> bool {
         self.word.load().state == HELD_BACK
     }
 
-    /// Nothing is left to do.
+    /// Whether nothing is left to do.
     #[inline]
     pub fn is_done(&self) -> bool {
         self.word.load().state == DONE
     }
 
-    /// This rank reads nothing any more that others have left.
+    /// Whether this rank reads no contribution of other ranks any more.
     #[inline]
     pub(super) fn is_over(&self) -> bool {
         self.word.load().state >= LENT
@@ -181,54 +182,54 @@ impl BackgroundOp {
                 .is_none_or(|reduction| reduction.is_combined(&self.mailboxes, now.number, self.exchange.call))
     }
 
-    /// There are pieces of a long reduction to be combined.
+    /// Whether pieces of a long reduction are left to be combined.
     #[inline]
     fn has_work_at(&self, now: Moment) -> bool {
         let has_work = |reduction: &Reduction| reduction.has_work(&self.mailboxes, now.number, self.exchange.call);
         now.state == POSTED && self.reduction().is_some_and(has_work)
     }
 
-    /// It runs a function of the program, which this thread must not do.
+    /// Whether it calls a function of the program, which this thread must not run.
     #[inline]
     fn is_for_program(&self) -> bool {
         self.exchange.by_program && matches!(self.exchange.intake, Intake::Combined { .. }) && in_service()
     }
 
-    /// It is ready, but not for this thread.
+    /// Whether it is ready, but not for this thread.
     pub(super) fn is_left_to_program(&self) -> bool {
         self.is_for_program() && self.is_ready_at(self.word.load())
     }
 
-    /// Combines what is left to be combined of a long reduction, if this thread should.
+    /// Combines the remaining pieces of a long reduction, if this thread should.
     #[inline]
     pub(super) fn combine_pieces(&self) {
         let Some(reduction) = self.reduction() else { return };
         let now = self.word.load();
-        // The engine's own threads would only be in the way of one that waits.
+        // The engine's own threads would only slow down a waiting thread.
         let is_in_the_way = in_service() && self.mailboxes.waits.now.load(Ordering::Relaxed) > 0;
         if !is_in_the_way && self.has_work_at(now) {
             reduction.combine(&self.mailboxes, now.number, self.exchange.call, &self.trouble);
         }
     }
 
-    /// The number of the start for which nothing is left to do but what [`BackgroundOp::finish_start`] does, if it is
-    /// so and this thread may do that. Takes no lock.
+    /// Returns the number of the start for which only [`BackgroundOp::finish_start`] is left, if this thread may do
+    /// that. Takes no lock.
     #[inline]
     pub(super) fn ready_start(&self) -> Option<u64> {
         let now = self.word.load();
         (self.is_ready_at(now) && !self.is_for_program()).then_some(now.number)
     }
 
-    /// What it waits for, if it is posted and waits for nothing but what others leave. Pieces that are left to be
-    /// combined are left to a thread that waits.
+    /// Returns the wait condition if the operation is posted and waits for contributions only. Pieces that are left to
+    /// be combined are left to a thread that waits.
     pub(super) fn awaited_notes(&self) -> Option<Awaited> {
         let now = self.word.load();
         let waits = now.state == POSTED && self.messages_are_done() && !self.has_work_at(now);
         waits.then(|| self.awaited(now.number))
     }
 
-    /// A look would bring it further, or it is done. May be called with the engine's lock, which nobody takes who has
-    /// the list of pending operations.
+    /// Whether progress is possible, or the operation is done. May be called with the engine's lock, which a thread
+    /// that holds the list of pending operations never takes.
     fn is_ripe(&self) -> bool {
         let now = self.word.load();
         match now.state {
@@ -240,8 +241,8 @@ impl BackgroundOp {
         }
     }
 
-    /// Whether ranks are counted that arrive. All of them find it so, and who comes last may have something to do for
-    /// all: that may be the helper, which does not combine for all with a function of the program.
+    /// Whether arriving ranks are counted. The answer is equal on all ranks. The last rank to arrive may have to act
+    /// for all; as that may be the helper, it does not combine for all with a function of the program.
     fn counts_arrivals(&self) -> bool {
         self.mailboxes.oversubscribed
             && !self.exchange.by_program
@@ -249,12 +250,13 @@ impl BackgroundOp {
             && self.exchange.call.kind.is_among_all()
     }
 
-    /// Whether who comes last tells all others. In a long reduction that is who combines the last piece.
+    /// Whether the last rank to arrive wakes all others. In a long reduction, the rank that combines the last piece
+    /// does.
     pub(super) fn last_publishes(&self) -> bool {
         self.counts_arrivals() && self.reduction().is_none()
     }
 
-    /// What is not there of what must be there for this rank, when it has posted for this start.
+    /// Returns the missing condition for this rank's intake, after it has posted start `number`.
     #[inline]
     fn missing(&self, number: u64) -> Option<Awaited> {
         let slots = &self.mailboxes.slots;
@@ -264,7 +266,7 @@ impl BackgroundOp {
         }
     }
 
-    /// What keeps others from being done with what this rank lends.
+    /// Returns the wait condition for the readers of what this rank lends.
     fn unreturned(&self, number: u64) -> Option<Awaited> {
         let slots = &self.mailboxes.slots;
         match &self.exchange.readers {
@@ -273,7 +275,8 @@ impl BackgroundOp {
         }
     }
 
-    /// What must be there for this rank, when it has posted for this start; a part of it, as long as more is missing.
+    /// Returns the wait condition for this rank's intake, after it has posted start `number`; while more is missing, a
+    /// part of it.
     #[inline]
     fn awaited(&self, number: u64) -> Awaited {
         match &self.exchange.intake {
@@ -292,13 +295,13 @@ impl BackgroundOp {
 
     // ---- leaving ---------------------------------------------------------------------------------------------------
 
-    /// Start `number` has begun, and there is no room yet for what this rank leaves.
+    /// Begins start `number` with a contribution for which there is no room yet.
     pub(super) fn hold_back(&self, number: u64) {
         self.word.set(number, HELD_BACK);
     }
 
-    /// Posts what this rank leaves for start `number`, for which there is room. It may then be done already. Otherwise
-    /// [`BackgroundOp::arrive`] is to follow.
+    /// Posts the contribution to start `number`, for which there is room. The operation may then be done already.
+    /// Otherwise [`BackgroundOp::arrive`] must follow.
     pub(super) fn post(&self, pending: &mut Pending, number: u64) {
         let (mailboxes, kind, all) = (&*self.mailboxes, self.exchange.call, self.bytes);
         let id = (number, kind);
@@ -336,12 +339,12 @@ impl BackgroundOp {
         }
     }
 
-    /// The state after fetching.
+    /// Returns the state after fetching.
     fn end(&self) -> u8 {
         if matches!(self.exchange.contribution, Contribution::Lent(_)) { LENT } else { DONE }
     }
 
-    /// A table, and the parts that are left.
+    /// Writes a table, and the parts that are left in the mailboxes.
     fn lay_out(&self, parts: &Parts, place: &mut [u8]) {
         let by_message = |_, region: &Region, _| Ok((region.len() > parts.most).then_some(BY_MESSAGE));
         let written =
@@ -349,16 +352,16 @@ impl BackgroundOp {
         written.expect("saying what goes by message cannot fail");
     }
 
-    /// After posting for start `number`: counts this rank as arrived. Who is the last tells all, and does what is to be
-    /// done for all.
+    /// Counts this rank as arrived, after it has posted start `number`. The last rank wakes all, and does what is to be
+    /// done once for all.
     pub(super) fn arrive(&self, number: u64) {
-        // An operation that does not meet may be done by now, and started again. No rank is done with one that does
-        // before this has returned.
+        // An operation without a meeting may be done by now, and started again. No rank completes an operation with a
+        // meeting before this has returned.
         if !self.counts_arrivals() || self.mailboxes.slots.arrive(number) < self.mailboxes.size() as u64 {
             return;
         }
         let outcome = match &self.exchange.intake {
-            // Those that do not know that it is a long one wait for word.
+            // Ranks that do not know that it is a long reduction wait for a note.
             Intake::Pieces(reduction) => match reduction.ends(&self.mailboxes, number, self.exchange.call) {
                 Ok(_) => return,
                 Err(_) => Ok(Note::of_nothing()),
@@ -375,8 +378,8 @@ impl BackgroundOp {
 
     // ---- ending ----------------------------------------------------------------------------------------------------
 
-    /// Does what is left to do, if that is possible now; true if nothing is left. Only for the threads that the request
-    /// belongs to, so that nobody starts it again meanwhile.
+    /// Does what is left to do, if that is possible now; returns true if nothing is left. Only for the threads that own
+    /// the request, so that no other thread starts it again meanwhile.
     #[inline]
     pub fn advance(&self) -> bool {
         let now = self.word.load();
@@ -397,7 +400,7 @@ impl BackgroundOp {
         self.is_done() || self.settle() || self.fail_if_lost()
     }
 
-    /// If somebody has died, it ends with an error; true if it has ended.
+    /// Ends the operation with an error if a member has died; returns true if it has ended.
     #[inline]
     fn fail_if_lost(&self) -> bool {
         self.mailboxes.engine.is_impaired() && self.fail_now_if_lost()
@@ -410,7 +413,7 @@ impl BackgroundOp {
         failure.is_some_and(|failure| !self.is_ripe() && self.messages_are_done() && self.fail(&failure))
     }
 
-    /// After fetching: it is done once nobody needs what is lent; true if it is.
+    /// Completes the operation after fetching, once no rank needs what it lends; returns true if it is done.
     fn settle(&self) -> bool {
         let now = self.word.load();
         let is_returned = now.state == LENT && self.unreturned(now.number).is_none();
@@ -421,8 +424,8 @@ impl BackgroundOp {
         true
     }
 
-    /// Fetches what this rank gets in start `number`, which was found ready, and marks it finished. `None` if another
-    /// thread does, or has done, that: by now the operation may have been started again.
+    /// Fetches the intake of start `number`, which was found ready, and marks it finished. Returns `None` if another
+    /// thread does, or has done, that; the operation may then have been started again.
     #[must_use]
     pub(super) fn finish_start(&self, number: u64) -> Option<Finished> {
         if !self.word.advance(number, POSTED, FETCHING) {
@@ -447,7 +450,7 @@ impl BackgroundOp {
 
     // ---- waiting ---------------------------------------------------------------------------------------------------
 
-    /// Waits until it is done.
+    /// Waits until the operation is done.
     ///
     /// # Errors
     /// [`Interrupted`]: it is still under way.
@@ -469,7 +472,8 @@ impl BackgroundOp {
         Ok(())
     }
 
-    /// Ends it with an error, because the device has failed or a member has died; false if another thread is at it.
+    /// Ends the operation with an error, because the device has failed or a member has died; returns false if another
+    /// thread is fetching.
     #[cold]
     pub(super) fn fail(&self, failure: &Failure) -> bool {
         let now = self.word.load();
@@ -481,7 +485,7 @@ impl BackgroundOp {
             *trouble = Some(error_of(failure));
         }
         drop(trouble);
-        // The program gets back what it has lent: what others have read of it from now on, they must not use.
+        // The program gets back its lent buffer: bytes that other ranks read from now on are invalid.
         match self.reduction() {
             Some(reduction) if now.state == POSTED => {
                 reduction.give_up(&self.mailboxes, now.number, self.exchange.call);
@@ -500,14 +504,14 @@ impl BackgroundOp {
         true
     }
 
-    /// Why it will not end by itself, if so: the device has failed, or a member has died. Its messages end by
-    /// themselves.
+    /// Returns the reason if the operation will not end by itself: the device has failed, or a member has died. Its
+    /// messages end by themselves.
     fn lost(&self, view: &View<'_>) -> Option<Failure> {
         let context = self.comm.as_ref()?.coll_context();
         view.lost_group(context).filter(|_| self.messages_are_done())
     }
 
-    /// Waits until something is the case at the mailboxes and messages have come; why nothing will be any more, if so.
+    /// Waits until the condition holds at the mailboxes and messages have come; returns the reason if they never will.
     fn wait_until(&self, awaited: Awaited, waiting: &Waiting<'_>) -> std::result::Result<Option<Failure>, Interrupted> {
         let engine = &self.mailboxes.engine;
         let slots = &self.mailboxes.slots;
@@ -538,9 +542,9 @@ impl BackgroundOp {
 }
 
 impl Mailboxes {
-    /// After a wait for operation `number`: if this rank is so far ahead of others that there is no room for another
-    /// one like it, it lets them catch up for a while. That is cheaper than asking them to make room, which a program
-    /// that only starts and waits then never does.
+    /// Lets other ranks catch up for a while after a wait for operation `number`, if this rank is so far ahead that
+    /// there is no room for another operation like it. That is cheaper than asking for room, which programs that only
+    /// start and wait then never do.
     #[inline]
     fn keep_pace(&self, number: u64, depth: u64) {
         if self.finished_by_all.load(Ordering::Relaxed) + depth <= number {
@@ -551,13 +555,13 @@ impl Mailboxes {
     #[cold]
     fn let_catch_up(&self, number: u64, depth: u64) {
         if self.slots.least_finished() + depth <= number {
-            // Not for a single one: who runs ahead of the others would soon be back.
+            // Waits for several operations: after a single one, a rank that runs ahead would soon be back.
             look(&self.engine, || self.slots.least_finished() + depth.div_ceil(2) > number);
         }
         self.finished_by_all.store(self.slots.least_finished(), Ordering::Relaxed);
     }
 
-    /// What all must have finished before an operation can be posted.
+    /// Returns the operation that all must have finished before this one can be posted.
     fn room_for(&self, operation: &BackgroundOp, number: u64) -> u64 {
         self.needs_finished(&self.pending.lock(), number, operation.bytes)
     }
@@ -634,7 +638,7 @@ impl Operation for BackgroundOp {
     }
 
     fn keeps_memory(&self) -> bool {
-        // The mailboxes of persistent operations are their own.
+        // The mailboxes of a persistent operation are its own.
         self.own_number.is_none()
             || self.exchange.keeps_copies()
             || self.by_messages.as_ref().is_some_and(|by_messages| by_messages.keeps_memory())

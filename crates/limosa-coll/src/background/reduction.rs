@@ -1,36 +1,40 @@
-//! A long reduction in the background: operands and results stay where they are, and whoever looks combines pieces of
+//! Long reductions in the background: operands and results stay in place, and any polling thread combines pieces of
 //! them ([`crate::pieces`]).
 //!
-//! | phase | what is in shared memory | who goes on |
+//! | phase | content of shared memory | progress by |
 //! |---|---|---|
-//! | posting | notes of some ranks: where they have their operand and want their result | ranks that call |
-//! | combining | the notes of all ranks; pieces are counted as taken and as done | any thread of any rank that looks |
-//! | combined | all pieces are done; who counted the last one has posted the note of the group | each rank by itself |
+//! | posting | notes of some ranks: addresses of operand and result | ranks that call |
+//! | combining | notes of all ranks; counts of pieces taken and pieces done | any polling thread of any rank |
+//! | combined | all pieces are done; the thread that counted the last piece has posted the note of the group | each rank by itself |
 //!
-//! Rules: who may access whose memory when
-//! - A rank neither reads nor writes another one's memory but for a piece that it has taken and not yet counted, and
-//!   only while it says that it copies ([`SlotSegment::begin_copying`](limosa_base::slots::SlotSegment::begin_copying))
-//!   and has seen, after saying so, that no note was taken back.
-//! - So there are three ways to be done, each of which leaves the rank's memory to itself:
-//!   1. *All pieces are counted*, as the note of the group says. The result is complete, and nobody needs the operand,
-//!      whatever the other ranks do.
-//!   2. *The ranks do not agree* about the operands. All find it so in the notes, and none ever takes a piece.
-//!   3. *The rank gives up*: it takes back its note, takes all pieces that are left, and waits for those who copy, in
-//!      its own process and in others that live ([`Reduction::give_up`]). From then on nobody begins a copy.
-//! - A rank gives up when a member has died, and also as soon as it finds that another one has given up, whether it
-//!   knows of a death or not: otherwise it would take the note that is gone for a disagreement, and would return while
-//!   others still write to its memory.
+//! Rules for access to the memory of other ranks:
+//! - A rank reads and writes the memory of another rank only for a piece that it has taken and not yet counted. Around
+//!   the access it announces that it copies
+//!   ([`SlotSegment::begin_copying`](limosa_base::slots::SlotSegment::begin_copying)), and after the announcement it
+//!   has seen that no note was withdrawn.
+//! - An operation ends in one of three ways, each of which leaves the rank's memory to itself:
+//!   1. *All pieces are counted*, as the note of the group says. The result is complete, and no rank needs the operand,
+//!      whatever happens to the other ranks.
+//!   2. *The ranks disagree* about the operands. All find this in the notes, and none ever takes a piece.
+//!   3. *The rank gives up*: it withdraws its note, takes all remaining pieces, and waits for threads that copy, in its
+//!      own process and in other living processes ([`Reduction::give_up`]). From then on no copy begins.
+//! - A rank gives up when a member has died, and also as soon as it finds that another rank has given up, even before
+//!   it knows of a death. Otherwise it would take the missing note for a disagreement, and would return while other
+//!   ranks still write to its memory.
 //! - A piece that fails is counted too, and every rank then gets an error. If it failed because a member has died or
-//!   given up, that is said with the count, so that all ranks get the same error class. The memory of a process is gone
-//!   a moment before the process is seen to be dead.
-//! - A piece that was taken by a process that died is never counted. Its operation ends in the third way: every living
-//!   rank learns of the death by itself.
-//! - One thread of a process copies at a time. It holds a lock from taking a piece to counting it, so that a rank that
-//!   gives up cannot overtake a thread of its own that has a piece.
+//!   given up, the count says so, and all ranks get the same error class. The memory of a process is gone a moment
+//!   before the process is seen to be dead.
+//! - A piece taken by a process that died is never counted. The operation ends in the third way: every living rank
+//!   learns of the death by itself.
+//! - One thread of a process copies at a time. It holds a lock from taking a piece to counting it, so a rank that gives
+//!   up cannot overtake a thread of its own process that has a piece.
 //!
-//! Nobody asks others to combine. A rank that waits combines all if need be. If all compute, the rank that has called
-//! last has an alarm, whose thread does it; that thread leaves it to a thread of its process that waits.
+//! No rank asks others to combine. A rank that waits combines all pieces if need be. If all ranks compute, the rank
+//! that has called last has an alarm, and its alarm thread combines; that thread yields to a thread of its process that
+//! waits.
 //!
+//! The operation is predefined. A thread that combines a piece holds a lock for which all polling threads of its
+//! process may wait. No function of the program may run under it: user-defined operations go by messages.
 //! The operation is predefined. A thread that works at a piece holds a lock for which all threads of its process that
 //! look may wait, so that no function of the program may run there: such operations go by messages.
 
@@ -56,7 +60,7 @@ use limosa_mpi::consts::MPI_ERR_PROC_ABORTED;
 use limosa_mpi::error::{Error, Result};
 use limosa_mpi::op::Op;
 
-/// What a rank has and wants in a long reduction.
+/// Operand and result of one rank in a long reduction.
 pub(crate) struct Reduction {
     op: Arc<Op>,
     /// The operand.
@@ -65,12 +69,13 @@ pub(crate) struct Reduction {
     delivery: Delivery,
     pieces: Pieces,
     shape: u64,
-    /// What this rank gets, and where it is put together if not there.
+    /// The place of this rank's result, and the memory in which it is combined if not there.
     result: Option<(Region, Option<Temporary>)>,
 }
 
 impl Reduction {
-    /// Of an operand at one of so many ranks. `result` is where this rank wants what it gets, if anything.
+    /// Makes the reduction of an operand at one of `size` ranks. `result` is the place of this rank's result, if it
+    /// gets any.
     ///
     /// # Errors
     /// `MPI_ERR_NO_MEM`.
@@ -104,20 +109,20 @@ impl Reduction {
         self.lent.has_copies() || matches!(self.result, Some((_, Some(_))))
     }
 
-    /// Where the result is put together in this process.
+    /// Returns the address at which the result is combined in this process.
     fn own_result(&self) -> Option<*mut u8> {
         let (region, room) = self.result.as_ref()?;
         room.as_ref().map(Temporary::start).or(region.as_contiguous())
     }
 
-    /// Says where this rank has its operand and wants its result.
+    /// Posts the addresses of this rank's operand and result.
     pub(super) fn post(&self, mailboxes: &Mailboxes, number: u64, call: Signed) {
         let ends =
             Ends { operand: self.lent.prepare() as u64, result: self.own_result().map_or(0, |result| result as u64) };
         mailboxes.post(number, call, &Note::of_operand(self.operand.bytes(), ends, self.shape));
     }
 
-    /// What operation `number` waits for: the notes of all, then that all pieces are done.
+    /// Returns the wait condition of operation `number`: the notes of all, then that all pieces are done.
     pub(super) fn awaited(&self, mailboxes: &Mailboxes, number: u64) -> Awaited {
         let slots = &mailboxes.slots;
         if !slots.has_pieces(number, self.pieces.count()) && slots.holds(Awaited::AllNotes(number)) {
@@ -127,7 +132,7 @@ impl Reduction {
         }
     }
 
-    /// There are pieces to be combined in operation `number`.
+    /// Whether pieces of operation `number` are left to be combined.
     pub(super) fn has_work(&self, mailboxes: &Mailboxes, number: u64, call: Signed) -> bool {
         let slots = &mailboxes.slots;
         slots.holds(Awaited::AllNotes(number))
@@ -135,7 +140,7 @@ impl Reduction {
             && self.ends(mailboxes, number, call).is_ok()
     }
 
-    /// Nothing is left to do but [`Reduction::finish`], where the notes of all are there.
+    /// Whether only [`Reduction::finish`] is left, where the notes of all are posted.
     pub(super) fn is_combined(&self, mailboxes: &Mailboxes, number: u64, call: Signed) -> bool {
         let slots = &mailboxes.slots;
         let has_pieces = || slots.has_pieces(number, self.pieces.count());
@@ -143,21 +148,19 @@ impl Reduction {
             || (has_pieces() && self.ends(mailboxes, number, call).is_err())
     }
 
-    /// Where all have their operands and want their results.
+    /// Returns the addresses of all operands and results.
     ///
     /// # Errors
-    /// Ranks do not agree.
+    /// Ranks disagree.
     pub(super) fn ends(&self, mailboxes: &Mailboxes, number: u64, call: Signed) -> Result<Vec<Ends>> {
         self.pieces.ends(self.shape, mailboxes.size(), |rank| mailboxes.find(rank, number, call))
     }
 
-    /// Combines pieces until none is left. Several threads may do so at a time, and one may come too late, when the
-    /// operation has ended: it gets no piece. What goes wrong here comes to `trouble`, and all ranks will know that
-    /// something did.
+    /// Combines pieces until none is left. Several threads may do so at a time; a thread that comes after the end of
+    /// the operation gets no piece. Errors go to `trouble`, and all ranks will know that an error occurred.
     pub(super) fn combine(&self, mailboxes: &Mailboxes, number: u64, call: Signed, trouble: &Mutex<Option<Error>>) {
         let slots = &mailboxes.slots;
-        // Read before a piece is taken: who has one can rely on the notes, since the operation cannot end before that
-        // piece is counted.
+        // Read before a piece is taken: until that piece is counted the operation cannot end, and the notes stay valid.
         let Ok(ends) = self.ends(mailboxes, number, call) else { return };
         let reducer = Reducer::new(&self.op, &self.operand, true).led_by(mailboxes.leading_op(number, call));
         let work = Work {
@@ -171,7 +174,7 @@ impl Reduction {
         };
         let mut scratch = None;
         loop {
-            // One thread of this process at a time, because there is one place to say that it copies.
+            // One thread of this process at a time, because a process announces copying in one place.
             let _copying = mailboxes.copying.lock();
             let Some(piece) = slots.take_piece(number, self.pieces.count()) else { return };
             let room = scratch.take().map_or_else(|| self.pieces.scratch(), Ok);
@@ -179,7 +182,7 @@ impl Reduction {
             let done = room.and_then(|room| match withdrawn(mailboxes, number) {
                 Some(rank) => Err(given_up(rank, call.kind)),
                 None => {
-                    // SAFETY: all ranks have offered their memory, of which this piece is this thread's alone.
+                    // SAFETY: all ranks have offered their memory, and this piece of it belongs to this thread alone.
                     unsafe { work.piece(piece, &room)? };
                     scratch = Some(room);
                     Ok(())
@@ -195,7 +198,7 @@ impl Reduction {
         }
     }
 
-    /// Counts a piece as done; who counts the last one says so to all.
+    /// Counts a piece as done, and wakes all ranks after the last piece.
     fn count(&self, mailboxes: &Mailboxes, number: u64, call: Signed) {
         if mailboxes.slots.count_piece(number) == self.pieces.count() {
             mailboxes.post_for_all(number, call, &Note::signal());
@@ -203,8 +206,8 @@ impl Reduction {
         }
     }
 
-    /// Takes back this rank's note, because a member has died or given up: nobody begins with another piece, and when
-    /// this returns nobody accesses this rank's memory any more.
+    /// Withdraws this rank's note, because a member has died or given up: no thread begins another piece. On return, no
+    /// other rank accesses this rank's memory any more.
     #[cold]
     pub(super) fn give_up(&self, mailboxes: &Mailboxes, number: u64, call: Signed) {
         let slots = &mailboxes.slots;
@@ -222,10 +225,10 @@ impl Reduction {
         }
     }
 
-    /// Brings this rank's result to its place, when all is combined.
+    /// Copies this rank's result to its place, when all pieces are combined.
     ///
     /// # Errors
-    /// Ranks do not agree, a piece has failed somewhere, or a rank has given up.
+    /// Ranks disagree, a piece has failed somewhere, or a rank has given up.
     pub(super) fn finish(&self, mailboxes: &Mailboxes, number: u64, call: Signed) -> Result<()> {
         if let Err(error) = self.ends(mailboxes, number, call) {
             let Some(rank) = withdrawn(mailboxes, number) else { return Err(error) };
@@ -245,7 +248,7 @@ impl Reduction {
     }
 }
 
-/// A rank that has taken back its note.
+/// Returns a rank that has withdrawn its note.
 fn withdrawn(mailboxes: &Mailboxes, number: u64) -> Option<usize> {
     (0..mailboxes.size()).find(|rank| mailboxes.slots.is_withdrawn(*rank, number))
 }

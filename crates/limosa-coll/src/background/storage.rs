@@ -1,5 +1,4 @@
-//! Where the bytes of a set of mailboxes lie: in notes, in slots, and in large slots beside them ([`crate::notes`] has
-//! the forms).
+//! Storage of a set of mailboxes: notes, slots, and large slots beside them ([`crate::notes`] has the forms).
 
 use limosa_base::slots::{BODY_BYTES, Bytes, NOTES, RoundBuffers, SLOTS, SlotSegment};
 use limosa_p2p::{Engine, Peer};
@@ -17,12 +16,12 @@ pub(super) const LARGE_SLOTS: usize = 2;
 pub(super) struct Large {
     memory: RoundBuffers,
     pub(super) slot_bytes: usize,
-    /// All members can read each other's memory.
+    /// Whether all members can read each other's memory.
     pub(super) can_lend: bool,
 }
 
 impl Large {
-    /// The large slots of this name; the first one to come says how large they are.
+    /// Joins the large slots of this name; the first rank to join sets their size.
     pub(super) fn join(engine: &Engine, name: u64, peers: &[Peer], me: usize, slot_bytes: usize) -> Option<Large> {
         const CAN_LEND: u64 = 1;
         let size = peers.len();
@@ -40,26 +39,26 @@ impl Large {
         })
     }
 
-    /// A rank's large slot, of those counted from 1.
+    /// Returns a rank's large slot, counted from 1.
     fn slot(&self, rank: usize, slot: usize) -> Area {
         let start = self.memory.part_of(rank).wrapping_add((slot - 1) * self.slot_bytes);
         Area { start, bytes: self.slot_bytes, number: slot as u64 }
     }
 }
 
-/// What a contribution is, beside its bytes.
+/// Form of a contribution's bytes.
 #[derive(Clone, Copy)]
 pub(super) enum Content {
     /// So many bytes for all, or for each rank.
     Block { len: usize },
     /// A table of parts.
     Table,
-    /// Lines about so many blocks.
+    /// A table of so many blocks.
     Blocks { count: usize },
 }
 
 impl Mailboxes {
-    /// How many operations in which a rank leaves so many bytes there can be at a time.
+    /// Returns how many operations in which a rank leaves `bytes` can be under way at a time.
     pub(super) fn depth(&self, bytes: usize) -> u64 {
         if bytes <= BODY_BYTES {
             NOTES
@@ -70,7 +69,7 @@ impl Mailboxes {
         }
     }
 
-    /// The operation that all must have finished before this rank can leave so many bytes in operation `number`.
+    /// Returns the operation that all must have finished before this rank can leave `bytes` in operation `number`.
     pub(super) fn needs_finished(&self, pending: &Pending, number: u64, bytes: usize) -> u64 {
         if bytes <= self.slots.slot_bytes().max(BODY_BYTES) {
             number.saturating_sub(self.depth(bytes))
@@ -79,7 +78,7 @@ impl Mailboxes {
         }
     }
 
-    /// Leaves `all` bytes, which `fill` brings, and posts a note of operation `number` about them.
+    /// Leaves `all` bytes, written by `fill`, and posts a note of operation `number` about them.
     pub(super) fn leave(
         &self,
         pending: &mut Pending,
@@ -104,7 +103,7 @@ impl Mailboxes {
         self.post(number, call, &note);
     }
 
-    /// This rank's slot for operation `number`, or a large one, in which so many bytes fit.
+    /// Returns this rank's slot for operation `number`, or a large slot, in which `bytes` fit.
     #[inline(always)]
     fn own_area(&self, pending: &mut Pending, number: u64, bytes: usize) -> Area {
         let me = self.slots.me();
@@ -128,12 +127,12 @@ impl Notes for Mailboxes {
     }
 
     fn warn(&self, [rank, leader]: [usize; 2], difference: Difference) {
-        // May be called with the engine's lock, with which the line of the program cannot be found.
+        // May be called with the engine's lock, under which the program's source line cannot be found.
         disagreement::warn([self.slots.me(), rank, leader], difference, String::new());
     }
 
     fn differ(&self, rank: usize, difference: Difference) -> Error {
-        // May be called with the engine's lock: who has posted later ends all collectives.
+        // May be called with the engine's lock: the rank that has posted later ends all collectives.
         disagreement::error([Some(rank).filter(|rank| *rank < self.size()), Some(self.slots.me())], difference)
     }
 
@@ -149,7 +148,7 @@ impl Notes for Mailboxes {
 }
 
 impl Pending {
-    /// The large slot to be used next, which is free; it then belongs to operation `number`.
+    /// Returns the large slot to be used next, which is free; it then belongs to operation `number`.
     fn next_large(&mut self, number: u64) -> usize {
         let slot = self.next_large;
         self.large[slot] = number;

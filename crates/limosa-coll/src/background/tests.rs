@@ -1,4 +1,4 @@
-//! Some ranks in one process, whose threads' steps the test takes one by one: no helper takes any.
+//! Some ranks in one process. The test drives their threads step by step, without helpers.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -62,8 +62,8 @@ fn a_helper_that_was_held_up_does_not_finish_the_next_start() {
     let mailbox_sets = mailbox_sets();
     let barriers: Vec<Arc<BackgroundOp>> = mailbox_sets.iter().map(barrier).collect();
     barriers.iter().for_each(|barrier| barrier.start());
-    // Rank 0's helper sees that the operation can be finished. Before it goes on, the program finishes it and starts it
-    // again.
+    // Rank 0's helper sees that the operation can be finished. Before it continues, the program finishes the operation
+    // and restarts it.
     let seen = mailbox_sets[0].ready();
     assert_eq!(seen.len(), 1);
     assert!(barriers.iter().all(|barrier| barrier.advance()));
@@ -88,12 +88,12 @@ fn a_barrier_ends_when_both_have_started_it() {
     }
 }
 
-/// Three integers, or more of them, of a rank.
+/// Makes a buffer of integers.
 fn ints(memory: &mut [i32]) -> Buffer {
     Buffer::new(memory.as_mut_ptr().cast(), memory.len() as i64, Datatype::named(MPI_INT32_T), "buf").unwrap()
 }
 
-/// As many integers for each rank.
+/// Makes blocks of equal numbers of integers for each rank.
 fn blocks(memory: &mut [i32]) -> Blocks {
     let count = (memory.len() / RANKS as usize) as i64;
     Blocks::even(memory.as_mut_ptr().cast(), count, Datatype::named(MPI_INT32_T), RANKS as usize, "buf").unwrap()
@@ -175,7 +175,7 @@ fn a_rank_that_waits_asks_others_for_what_it_lends_only_after_a_while() {
     end();
     root.waits.end();
     bcasts[0].start();
-    assert!(!root.ask_for_lent() && is_asked(), "nobody waits here: nobody would see that others fall behind");
+    assert!(!root.ask_for_lent() && is_asked(), "no thread waits here that would see others fall behind");
     end();
     bcasts[0].start();
     mailbox_sets[1].begin_wait();
@@ -240,12 +240,12 @@ fn neighbours_wait_for_each_other_only() {
         assert!(!operations[0].advance());
         operations[1].start();
         operations.iter().for_each(|operation| _ = operation.advance());
-        assert!(operations.iter().all(|operation| operation.advance()), "each has read what the other has");
+        assert!(operations.iter().all(|operation| operation.advance()), "each has read the block of its neighbour");
         assert_eq!(received, [vec![2; count], vec![1; count]]);
     }
 }
 
-/// Bytes that a place names lie in the slot or the note of the rank.
+/// Whether the bytes at a location lie in the slot or the note of the rank.
 fn is_inside(mailboxes: &Mailboxes, rank: usize, number: u64, start: *const u8, len: usize) -> bool {
     let (slots, start) = (&mailboxes.slots, start as usize);
     let inside = |first: usize, bytes: usize| start >= first && len <= bytes && start - first <= bytes - len;
@@ -290,7 +290,7 @@ proptest! {
 
 // ---- long reductions -----------------------------------------------------------------------------------------------
 
-/// What a rank has and wants in a long reduction.
+/// The operation of one rank in a long reduction, with its buffers.
 struct Part {
     operand: Vec<f64>,
     result: Vec<f64>,
@@ -326,7 +326,7 @@ fn reducing(mailboxes: &Arc<Mailboxes>, (kind, delivery, in_place): Reducing, co
     }
 }
 
-/// What a rank is to have in the end, combined in the order that the contract says.
+/// Returns the expected result of a rank, combined in the order that the contract says.
 fn wanted((kind, ..): Reducing, rank: usize, size: usize, count: usize) -> Vec<f64> {
     let operands: Vec<_> = (0..size).map(|rank| operand(rank, count)).collect();
     let number = |at: usize| match kind {
@@ -374,7 +374,7 @@ fn one_rank_that_looks_combines_a_long_reduction_for_all() {
                         "not all ranks have started"
                     );
                 }
-                assert!(parts[busy].operation.advance(), "nobody else is needed");
+                assert!(parts[busy].operation.advance(), "no other rank is needed");
                 if !reduction.2 {
                     let got: Vec<_> = parts.iter().map(|part| &part.result).collect();
                     (0..3).for_each(|rank| assert_eq!(*got[rank], wanted(reduction, rank, 3, COUNT), "rank {rank}"));
@@ -449,7 +449,7 @@ fn a_piece_that_fails_is_an_error_at_all_ranks() {
     let mailbox_sets = mailbox_sets_of(3);
     let parts: Vec<_> = mailbox_sets.iter().map(|mailboxes| reducing(mailboxes, REDUCTIONS[0], COUNT)).collect();
     parts.iter().for_each(|part| part.operation.start());
-    // Rank 2 says that its operand is where there is nothing.
+    // Rank 2 posts an address at which it has no operand.
     let slots = &mailbox_sets[2].slots;
     // SAFETY: the note was posted; its body is not read meanwhile.
     let [len, _, result, shape, ..] = unsafe { *slots.body_of(2, 1) };
@@ -476,11 +476,11 @@ fn death() -> Failure {
 }
 
 #[test]
-fn all_ranks_hear_that_a_piece_has_failed_because_somebody_has_died() {
+fn all_ranks_get_the_class_of_a_death_during_a_piece() {
     let mailbox_sets = mailbox_sets_of(3);
     let parts: Vec<_> = mailbox_sets.iter().map(|mailboxes| reducing(mailboxes, REDUCTIONS[0], COUNT)).collect();
     parts.iter().for_each(|part| part.operation.start());
-    // Rank 2 cannot access the memory of rank 1, before anybody knows that that one has died.
+    // Rank 2 cannot access the memory of rank 1, before any rank knows that rank 1 has died.
     let slots = &mailbox_sets[2].slots;
     assert!(slots.take_piece(1, u64::MAX).is_some());
     slots.fail_piece(1, true);
@@ -491,7 +491,7 @@ fn all_ranks_hear_that_a_piece_has_failed_because_somebody_has_died() {
 }
 
 #[test]
-fn who_finds_that_a_rank_has_given_up_gives_up_too() {
+fn a_rank_that_finds_another_rank_given_up_gives_up_too() {
     let mailbox_sets = mailbox_sets_of(3);
     let parts: Vec<_> = mailbox_sets.iter().map(|mailboxes| reducing(mailboxes, REDUCTIONS[0], COUNT)).collect();
     parts.iter().for_each(|part| part.operation.start());
@@ -500,17 +500,17 @@ fn who_finds_that_a_rank_has_given_up_gives_up_too() {
     assert!(slots.take_piece(1, u64::MAX).is_some());
     slots.withdraw(1);
     assert_eq!(class_of(&parts[0]), Some(MPI_ERR_PROC_ABORTED));
-    assert!(slots.is_withdrawn(0, 1), "nobody may begin to access its memory");
+    assert!(slots.is_withdrawn(0, 1), "no thread may begin to access its memory");
     assert!(!slots.has_pieces(1, 1));
     assert!(parts[2].operation.fail(&death()));
     assert_eq!(class_of(&parts[2]), Some(MPI_ERR_PROC_ABORTED));
 }
 
-/// What is left of an operand or a result when the operation has failed, and the rank uses the memory again.
+/// Content of an operand or a result after the operation has failed and the rank has used the memory again.
 const MARK: f64 = -1.0;
 
-/// A rank whose process lives does its part, and learns after so many looks that another one has died. If the operation
-/// fails, it uses its memory again at once; true if it has failed.
+/// Drives a rank of a living process, which learns after `looks` polls that another rank has died. If the operation
+/// fails, the rank uses its memory again at once; returns true if it has failed.
 fn survive(part: &mut Part, looks: u64) -> bool {
     part.operation.start();
     let mut left = looks;
@@ -563,10 +563,10 @@ fn a_rank_that_dies_with_a_piece_in_its_hands_ends_the_operation_at_all_others()
             }
             threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
         });
-        // What a process does not do any more, so that the next round can begin.
+        // Completes the operation of the dead process, so that the next round can begin.
         let dead = &parts[1].operation;
         if failed[1] {
-            assert!(failed.iter().all(|failed| *failed), "nobody can have a result");
+            assert!(failed.iter().all(|failed| *failed), "no rank can have a result");
             dead.fail(&death());
         }
         assert!(dead.advance());

@@ -1,5 +1,5 @@
-//! Barrier by dissemination: in round k every rank signals the one 2^k further on. After the last round each has heard,
-//! directly or through others, of everybody.
+//! Barrier by dissemination: in round k every rank signals the rank 2^k further on. After the last round, each rank has
+//! heard of all others, directly or indirectly.
 //!
 //! Cost: ceil(log2 p) a.
 

@@ -16,14 +16,14 @@ use limosa_mpi::error::Result;
 #[inline]
 pub fn run(call: &Call<'_>) -> Result<()> {
     let call = &call.signed(Kind::Barrier);
-    // One byte stands for none, so that a table can have it go by messages.
+    // Counts as one byte, so that a row of the table can select messages.
     match call.shared_call(Kind::Barrier, 1) {
         Some(shared_call) => shared::barrier(&shared_call),
         None => by_messages(call),
     }
 }
 
-/// Begins a barrier in the background.
+/// Plans a barrier as an operation in the background.
 ///
 /// # Errors
 /// As for [`plan`].
@@ -47,7 +47,7 @@ pub fn plan(call: &Call<'_>) -> Result<Schedule> {
     work(call)?.into_schedule(call)
 }
 
-/// Kept out of the way of a barrier in shared memory.
+/// A separate function, to keep the shared-memory path short.
 #[cold]
 fn by_messages(call: &Call<'_>) -> Result<()> {
     work(call)?.run(call)

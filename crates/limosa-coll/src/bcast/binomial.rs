@@ -1,5 +1,5 @@
-//! Broadcast along a binomial tree: the ranks that have the message double in every step. The root passes it to the
-//! farthest subtree first.
+//! Broadcast along a binomial tree: the number of ranks that have the message doubles in every step. The root sends to
+//! the farthest subtree first.
 //!
 //! Cost for n bytes: ceil(log2 p) (a + n b).
 
@@ -9,8 +9,7 @@ use limosa_mpi::error::Result;
 
 pub(crate) fn plan(s: &mut Schedule, buffer: &Buffer, root: usize) -> Result<()> {
     let (rank, size) = (s.rank(), s.size());
-    // Ranks counted from the root: the parent is the one without the lowest bit, children are those with one more bit
-    // below it.
+    // Ranks counted from the root: the parent lacks the lowest bit of `place`; children have one more bit below it.
     let place = (rank + size - root) % size;
     let mut bit = 1;
     while bit < size && place & bit == 0 {

@@ -12,7 +12,7 @@ use super::shared::{self, Kind};
 use super::{Call, Plan, Recorder, Schedule, composed};
 use limosa_mpi::error::Result;
 
-/// Gives all ranks what the root's buffer holds.
+/// Copies the root's buffer to all ranks.
 ///
 /// # Errors
 /// `MPI_ERR_ROOT`, `MPI_ERR_NO_MEM`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, and errors of the machine.
@@ -25,7 +25,7 @@ pub fn run(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<()> {
     }
 }
 
-/// Prepares what [`run`] does, to be done in the background.
+/// Plans what [`run`] does as an operation in the background.
 ///
 /// # Errors
 /// As for [`plan`].
@@ -39,7 +39,7 @@ pub fn background(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<Plan> {
     }
 }
 
-/// Plans that all ranks get what the root's buffer holds.
+/// Plans a copy of the root's buffer to all ranks.
 ///
 /// # Errors
 /// `MPI_ERR_ROOT`, `MPI_ERR_NO_MEM`.

@@ -1,4 +1,4 @@
-//! Broadcast of large messages: the root gives every rank a different slice, then all ranks exchange their slices.
+//! Broadcast of large messages: the root sends every rank a different slice, then all ranks exchange their slices.
 //!
 //! The slices are cut by bytes of the message, because ranks may describe it with different datatypes. Where the data
 //! are not contiguous, the message passes through a contiguous copy.
@@ -12,7 +12,7 @@ use crate::buffer::Buffer;
 use crate::exchange::exchange;
 use limosa_mpi::error::Result;
 
-/// Slices are multiples of this, so that no two ranks write to one cache line.
+/// Slices are multiples of this number of bytes, so that no two ranks write to one cache line.
 const LINE: usize = 64;
 
 pub(crate) fn plan(s: &mut Schedule, buffer: &Buffer, root: usize) -> Result<()> {
@@ -42,7 +42,7 @@ pub(crate) fn plan(s: &mut Schedule, buffer: &Buffer, root: usize) -> Result<()>
         s.receive(root, slice(rank));
     }
     s.wait();
-    // The root has everything, and has given each rank its slice already.
+    // The root has everything, and has already sent each rank its slice.
     let nothing = Region::empty;
     exchange(
         s,

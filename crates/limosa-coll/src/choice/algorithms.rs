@@ -1,7 +1,7 @@
-//! The algorithms of the collective operations: what they are called, where they can serve, and what they cost.
+//! The algorithms of the collective operations: names, conditions, and costs.
 //!
-//! A cost is given for p ranks and n bytes, as a table's rows count them. Times are sums of four limits, whose factors
-//! a model measures: one for the latency of a message or of a note in shared memory, and one each for a byte that is
+//! Costs are functions of p ranks and n bytes, counted as in the rows of a table. A time is the sum of four terms,
+//! whose factors a model measures: the latency of a message or of a note in shared memory, and the time per byte
 //! transferred, combined, or copied inside a process.
 
 use super::{Subject, Way};
@@ -9,29 +9,29 @@ use super::{Subject, Way};
 /// An algorithm of one operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Algorithm {
-    /// Its name among those of the operation.
+    /// Name, unique among the algorithms of the operation.
     pub(crate) name: &'static str,
     pub(super) way: Way,
-    /// Serves only where all ranks can read each other's memory.
+    /// Whether it requires that all ranks can read each other's memory.
     pub(super) direct: bool,
-    /// Serves only operations that commute.
+    /// Whether it requires an operation that commutes.
     pub(super) commuting: bool,
-    /// Made of others, inside hosts and between them: serves only where members are on several hosts, several of them
-    /// on one.
+    /// Whether it is composed of algorithms inside hosts and between them. It requires members on several hosts, with
+    /// several members on one of them.
     pub(crate) composed: bool,
-    /// What it costs.
+    /// Cost for p ranks and n bytes.
     #[allow(dead_code, reason = "the model that tunes the table evaluates it; tests do today")]
     pub(crate) cost: fn(f64, f64) -> Cost,
 }
 
 impl Algorithm {
-    /// The name of its way.
+    /// Returns the name of its way.
     pub(crate) fn way_name(&self) -> &'static str {
         super::WAYS[self.way as usize]
     }
 }
 
-/// How often each term of a time occurs.
+/// Number of occurrences of each term of a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(dead_code, reason = "as for `Algorithm::cost`")]
 pub(crate) struct Cost {
@@ -45,25 +45,25 @@ const fn cost(latencies: f64, transferred: f64, combined: f64, copied: f64) -> C
     Cost { latencies, transferred, combined, copied }
 }
 
-/// Transfers that are under way at a time in an exchange.
+/// Number of concurrent transfers in an exchange.
 const WINDOW: f64 = crate::exchange::WINDOW as f64;
 
 const fn algorithm(name: &'static str, way: Way, cost: fn(f64, f64) -> Cost) -> Algorithm {
     Algorithm { name, way, direct: false, commuting: false, composed: false, cost }
 }
 
-/// An algorithm over the leaders of hosts. Its cost is that between `p` hosts; what happens inside them is the shared
-/// way's.
+/// Makes an algorithm over the leaders of hosts. Its cost is that between `p` hosts; the shared way has the cost inside
+/// them.
 const fn leaders(cost: fn(f64, f64) -> Cost) -> Algorithm {
     Algorithm { composed: true, ..algorithm("leaders", Way::Messages, cost) }
 }
 
-/// Whole doublings of one rank up to at most `p`. Counted in integers: the mathematics library would be one more to load.
+/// Returns floor(log2 p). Counted in integers, because the mathematics library would be one more to load.
 fn doublings(p: f64) -> f64 {
     f64::from((p as u32).max(1).ilog2())
 }
 
-/// Steps of a doubling.
+/// Returns the number of steps of a doubling.
 fn steps(p: f64) -> f64 {
     doublings(2.0 * p - 1.0)
 }
@@ -72,43 +72,44 @@ fn reduce_tree(p: f64, n: f64) -> Cost {
     cost(steps(p), steps(p) * n, steps(p) * n, 0.0)
 }
 
-/// The algorithms of an operation: all names of all ways.
+/// Returns the algorithms of an operation, of all ways.
 pub(crate) fn of(subject: Subject) -> impl Iterator<Item = &'static Algorithm> {
     ALL[subject.0].iter().copied()
 }
 
 // ---- in memory that the members share -------------------------------------------------------------------------------
 
-/// Each rank posts a flag and looks at those of the others.
+/// Each rank posts a flag and polls those of the others.
 static FLAGS: Algorithm = algorithm("flags", Way::Shared, |p, _| cost(p - 1.0, 0.0, 0.0, 0.0));
-/// Who has something puts it into its slot or ring buffer; who needs it gets it there.
+/// A contribution that fits a slot or ring buffer is copied in by its owner and copied out by each reader.
 static ONE_TO_ALL: Algorithm = algorithm("slots", Way::Shared, |p, n| cost(1.0, (p - 1.0) * n, 0.0, n));
 static ALL_TO_ONE: Algorithm = algorithm("slots", Way::Shared, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, n));
 static ALL_TO_ALL: Algorithm = algorithm("slots", Way::Shared, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, n));
 static FOLD: Algorithm = algorithm("slots", Way::Shared, |p, n| cost(p - 1.0, (p - 1.0) * n, (p - 1.0) * n, n));
-/// In rounds through buffers that all share.
+/// In rounds through shared buffers.
 static ROUNDS: Algorithm = algorithm("rounds", Way::Shared, |p, n| cost(p * (n / ROUND).ceil(), (p - 1.0) * n, 0.0, n));
 static ROUNDS_COMBINED: Algorithm =
     algorithm("rounds", Way::Shared, |p, n| cost(2.0 * p * (n / ROUND).ceil(), n, (p - 1.0) * n / p, n));
-/// Straight from memory to memory, both partners copying.
+/// Directly from memory to memory, both partners copying.
 static SINGLE_COPY: Algorithm =
     Algorithm { direct: true, ..algorithm("single_copy", Way::Shared, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, 0.0)) };
-/// Whoever runs takes the next piece, fetches it from all, combines it, and brings it to who wants it.
+/// Any running rank takes the next piece, reads it from all ranks, combines it, and writes it to the ranks that receive
+/// it.
 static PIECES: Algorithm = Algorithm {
     direct: true,
     ..algorithm("pieces", Way::Shared, |p, n| cost(p, 2.0 * (p - 1.0) * n / p, (p - 1.0) * n / p, 0.0))
 };
-/// Bytes of a round, about.
+/// Approximate number of bytes of a round.
 const ROUND: f64 = 64.0 * 1024.0;
 
 // ---- in the background, in such memory ------------------------------------------------------------------------------
 
-/// Each rank puts what it contributes into its mailbox.
+/// Each rank puts its contribution into its mailbox.
 static MAILBOX: Algorithm = algorithm("mailbox", Way::Background, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, n));
-/// Each rank says where it is, and others read it there.
+/// Each rank posts the address of its contribution, and readers copy from there.
 static LENT: Algorithm =
     Algorithm { direct: true, ..algorithm("lent", Way::Background, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, 0.0)) };
-/// Whoever looks takes the next piece, fetches it from all, combines it, and brings it to who wants it.
+/// As [`PIECES`], by any polling thread.
 static PIECES_BEHIND: Algorithm = Algorithm { way: Way::Background, ..PIECES };
 
 // ---- by messages ----------------------------------------------------------------------------------------------------
@@ -146,7 +147,7 @@ static LEADERS_BCAST: Algorithm = leaders(|p, n| cost(steps(p), steps(p) * n, 0.
 static LEADERS_BLOCKS: Algorithm = leaders(|p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, 0.0));
 static LEADERS_REDUCTION: Algorithm = leaders(reduce_tree);
 
-/// By subject.
+/// The algorithms by subject.
 static ALL: [&[&Algorithm]; super::SUBJECTS.len()] = [
     &[&FLAGS, &MAILBOX, &DISSEMINATION, &LEADERS_BARRIER],
     &[&ONE_TO_ALL, &ROUNDS, &SINGLE_COPY, &MAILBOX, &LENT, &LINEAR, &BCAST_BINOMIAL, &BCAST_SLICES, &LEADERS_BCAST],

@@ -1,8 +1,8 @@
-//! How often each algorithm was chosen, for tools (MPI-5 section 15.3.7).
+//! Counts of the chosen algorithms, for tools (MPI-5 section 15.3.7).
 //!
-//! Contract: nothing is counted, and an operation only looks at one flag, before a tool has asked for one of the counts.
-//! Counts are of this process. Where only one rank knows the lengths, the choice that all make beforehand is counted. Of
-//! a composed operation, the algorithms of its parts by messages are counted, too.
+//! Contract: before a tool has asked for a count, operations only test a flag. Counts are of this process. Where only
+//! one rank knows the lengths, the common choice before the lengths are known is counted. The algorithms by messages
+//! inside a composed operation are counted, too.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -11,14 +11,14 @@ use limosa_mpi::tool::performance::{self, Class, Source, Variable};
 use super::algorithms::{self, Algorithm};
 use super::{SUBJECTS, Subject, Way};
 
-/// More than any operation has algorithms.
+/// Upper bound of the number of algorithms of an operation.
 const MOST: usize = 12;
 
 static WANTED: AtomicBool = AtomicBool::new(false);
-/// By subject, then in the order of its algorithms.
+/// The counts by subject, then in the order of its algorithms.
 static COUNTS: [[AtomicU64; MOST]; SUBJECTS.len()] = [const { [const { AtomicU64::new(0) }; MOST] }; SUBJECTS.len()];
 
-/// One operation was begun for which `choose` tells the algorithm, if there is one.
+/// Counts an operation with the algorithm that `choose` returns, if there is one.
 #[inline(always)]
 pub(crate) fn count(subject: impl Into<Subject>, choose: impl FnOnce() -> Option<&'static Algorithm>) {
     if WANTED.load(Ordering::Relaxed) {
@@ -26,7 +26,7 @@ pub(crate) fn count(subject: impl Into<Subject>, choose: impl FnOnce() -> Option
     }
 }
 
-/// One operation was begun by messages that has this algorithm, whatever the table says.
+/// Counts an operation by messages with this algorithm, whatever the table says.
 pub(crate) fn count_messages(subject: impl Into<Subject>, name: &str) {
     let subject = subject.into();
     count(subject, || {
@@ -42,7 +42,7 @@ fn add(subject: Subject, chosen: Option<&'static Algorithm>) {
     }
 }
 
-/// The counts as a source of variables: which one is subject times [`MOST`] and place.
+/// The counts as a source of variables, numbered subject times [`MOST`] plus algorithm.
 struct Chosen;
 
 impl Source for Chosen {

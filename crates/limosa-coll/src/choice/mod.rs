@@ -1,15 +1,14 @@
-//! Which algorithm serves a collective operation: a table, which is data.
+//! Selection of the algorithm of a collective operation, from a table.
 //!
-//! The built-in table is `builtin.table`, which says what its columns mean. `LIMOSA_COLL_TABLE` names a file of the
-//! same form whose rows take the place of those, and `LIMOSA_COLL_<operation>` forces one algorithm where it can serve.
-//! Rows that `limosa tune` has found on this machine come from the launcher: they precede those of the built-in table,
-//! which hold for all other numbers of ranks and bytes. [`algorithms`] has names, costs and conditions of algorithms.
-//!
+//! The built-in table is `builtin.table`, which explains its columns. `LIMOSA_COLL_TABLE` names a file of the same form
+//! whose rows replace built-in rows, and `LIMOSA_COLL_<operation>` forces an algorithm where it can serve. Rows that
+//! `limosa tune` has found on this machine come from the launcher. They precede those of the built-in table, which hold
+//! for all other numbers of ranks and bytes. [`algorithms`] has names, costs and conditions of algorithms.
 //! Contract
-//! - All ranks choose by the same table. Each tells the others of its job what its table is ([`prepare`]); who finds
-//!   another one says so, and initialisation fails. A table never changes after that.
-//! - What a choice depends on is known to all ranks alike: ranks, bytes, and what was found when the members' shared
-//!   memory was set up.
+//! - All ranks choose by the same table. Each rank publishes a hash of its table ([`prepare`]); a rank that finds
+//!   another hash reports it, and initialisation fails. A table never changes after that.
+//! - A choice depends only on what all ranks know: ranks, bytes, and what was found when the members' shared memory was
+//!   set up.
 //! - Choices on the shared way are resolved once per communicator, to limits that its operations compare with
 //!   ([`Resolved`]). The others are looked up when an operation is planned.
 
@@ -29,11 +28,11 @@ mod table;
 use algorithms::Algorithm;
 use table::{Row, Table};
 
-/// What a table has rows for: the operations, and allgather with contributions of different lengths, by messages.
+/// A subject of the table: an operation, or allgather with contributions of different lengths, by messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Subject(usize);
 
-/// The names of the subjects: in the order of [`Kind`], then what is beside it.
+/// The names of the subjects: in the order of [`Kind`], then the additional one.
 pub(super) const SUBJECTS: [&str; KINDS + 1] = [
     "barrier",
     "bcast",
@@ -54,12 +53,12 @@ pub(super) const SUBJECTS: [&str; KINDS + 1] = [
 impl Subject {
     pub(super) const ALLGATHERV: Subject = Subject(KINDS);
 
-    /// All there are.
+    /// Returns all subjects.
     pub(super) fn all() -> impl Iterator<Item = Subject> {
         (0..SUBJECTS.len()).map(Subject)
     }
 
-    /// Its place among all.
+    /// Returns its index among all subjects.
     pub(super) fn index(self) -> usize {
         self.0
     }
@@ -75,7 +74,7 @@ impl From<Kind> for Subject {
     }
 }
 
-/// How an operation travels.
+/// How the data of an operation travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// Blocking, in memory that the members share.
@@ -88,11 +87,11 @@ pub(super) enum Way {
 
 const WAYS: [&str; 3] = ["shared", "background", "messages"];
 
-/// What is forced for a subject by its variable.
+/// The word of a subject's variable, which forces an algorithm.
 #[derive(Clone, Copy)]
 enum Forced {
     No,
-    /// Some algorithm, by messages.
+    /// Any algorithm by messages.
     ByMessages,
     This(&'static Algorithm),
 }
@@ -104,18 +103,18 @@ struct Choices {
 }
 
 static CHOICES: OnceLock<Choices> = OnceLock::new();
-/// Subjects of which has been said that what is forced cannot serve, as bits.
+/// Subjects for which the warning was printed that a forced algorithm cannot serve, as bits.
 static SAID: AtomicU32 = AtomicU32::new(0);
 
-/// The choices: the built-in ones, read when they are asked for first, unless [`prepare`] has found others.
+/// Returns the choices: the built-in ones, parsed at the first use, unless [`prepare`] has found others.
 fn choices() -> &'static Choices {
     CHOICES.get_or_init(|| Choices { table: Table::builtin(), forced: [Forced::No; SUBJECTS.len()] })
 }
 
-/// Reads what the configuration says, and compares it with what the other ranks of the job have. At initialisation.
+/// Reads the configuration, and compares it with that of the other ranks of the job. Called at initialisation.
 ///
 /// # Errors
-/// `MPI_ERR_OTHER`: the file of `LIMOSA_COLL_TABLE` cannot be read or makes no sense, or other ranks use another table.
+/// `MPI_ERR_OTHER`: the file of `LIMOSA_COLL_TABLE` cannot be read or is invalid, or other ranks use another table.
 pub fn prepare() -> Result<()> {
     let config = config::get();
     let mut changed = None;
@@ -138,7 +137,7 @@ pub fn prepare() -> Result<()> {
         let mut table = Table::builtin();
         match table.tune(text) {
             Ok(()) => changed = Some(table),
-            // All ranks have the same text, and do without it.
+            // All ranks have the same text, and ignore it.
             Err(wrong) => say_of_tuning(&wrong),
         }
     }
@@ -161,7 +160,7 @@ pub fn prepare() -> Result<()> {
     Ok(())
 }
 
-/// What is forced for each subject, of which `word` tells the word of its variable.
+/// Returns the forced algorithm of each subject. `word` returns the value of a subject's variable.
 fn forced_by<'w>(word: impl Fn(&str) -> Option<&'w str>) -> [Forced; SUBJECTS.len()] {
     std::array::from_fn(|subject| {
         let variable = match SUBJECTS[subject] {
@@ -172,7 +171,7 @@ fn forced_by<'w>(word: impl Fn(&str) -> Option<&'w str>) -> [Forced; SUBJECTS.le
         match word(variable) {
             None | Some("auto") => Forced::No,
             Some("messages") => Forced::ByMessages,
-            // A word of one of the two operations of a variable may be none of the other.
+            // A variable may serve two operations; its word may name an algorithm of only one of them.
             Some(name) => algorithms::of(Subject(subject))
                 .find(|algorithm| algorithm.name == name)
                 .map_or(Forced::No, Forced::This),
@@ -180,14 +179,14 @@ fn forced_by<'w>(word: impl Fn(&str) -> Option<&'w str>) -> [Forced; SUBJECTS.le
     })
 }
 
-/// A number that tells tables apart; not 0. `changed`: the table, if it is not the built-in one.
+/// Returns a hash of the table, not 0. `changed`: the table, if it is not the built-in one.
 fn hash(changed: Option<&Table>, forced: &[(&'static str, String)]) -> u64 {
     const OF_BUILTIN: u64 = hash_on(0xcbf2_9ce4_8422_2325, table::BUILTIN);
     let number = changed.map_or(OF_BUILTIN, |table| hash_on(OF_BUILTIN, &format!("{table:?}")));
     if forced.is_empty() { number.max(1) } else { hash_on(number, &format!("{forced:?}")).max(1) }
 }
 
-/// The hash of a text (FNV-1a) behind one of this hash.
+/// Continues a hash (FNV-1a) with a text.
 const fn hash_on(mut hash: u64, text: &str) -> u64 {
     let (bytes, mut at) = (text.as_bytes(), 0);
     while at < bytes.len() {
@@ -257,26 +256,26 @@ impl Choices {
                     }
                 }
             }
-            // Only where members are on several hosts; those of one share memory as the table says.
+            // Composed algorithms are only for members on several hosts; members of one host use the table.
             Forced::This(algorithm) if algorithm.composed => by_table,
             Forced::This(_) | Forced::ByMessages => Resolved::new(Vec::new()),
         }
     }
 }
 
-/// Among whom an operation by messages is.
+/// The group of an operation by messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
-    /// A communicator whose members are on several hosts, several of them on one: it can be composed.
+    /// A communicator with members on several hosts, several of them on one: the operation can be composed.
     Hosts,
-    /// Another one, or one where it cannot be composed for this reason.
+    /// Any other group, with the reason why the operation cannot be composed.
     Flat(&'static str),
     /// The members of a part of a composed operation.
     Part,
 }
 
-/// The algorithm by messages for `ranks` ranks and these bytes, of which the table says whose they are. `commutes`: the
-/// operation of a reduction does.
+/// Returns the algorithm by messages for `ranks` ranks and these bytes, counted as the table says. `commutes`: whether
+/// the operation of a reduction does.
 pub(super) fn by_messages(
     subject: impl Into<Subject>,
     ranks: usize,
@@ -290,11 +289,11 @@ pub(super) fn by_messages(
     algorithm
 }
 
-/// Most bytes for which an operation in the background goes by mailboxes, and straight from memory to memory if all
-/// can access each other's; `None` if it goes by messages in any case.
+/// Most bytes of an operation in the background by mailboxes, and directly from memory to memory if all ranks can
+/// access each other's; `None` if it always goes by messages.
 pub(super) type Background = Option<(usize, usize)>;
 
-/// Those of all operations, in the order of [`Kind`].
+/// Returns the limits of all operations, in the order of [`Kind`].
 pub(super) fn in_background(ranks: usize) -> [Background; KINDS] {
     std::array::from_fn(|subject| choices().in_background(Subject(subject), ranks))
 }
@@ -309,7 +308,7 @@ impl Forced {
     }
 }
 
-/// Stands for a number of bytes that ranks do not know alike.
+/// Number of bytes of which ranks may have different knowledge.
 pub(super) const UNKNOWN_BYTES: usize = usize::MAX;
 
 /// How data of a blocking operation travel among members that share memory.
@@ -317,9 +316,9 @@ pub(super) const UNKNOWN_BYTES: usize = usize::MAX;
 pub(super) enum SharedPath {
     /// Through slots, or ring buffers.
     Slots,
-    /// In rounds through buffers that all share.
+    /// In rounds through shared buffers.
     Rounds,
-    /// From memory to memory.
+    /// Directly from memory to memory.
     Direct,
     Messages,
 }
@@ -387,7 +386,7 @@ impl Resolved {
         self.shared > 0 || self.ranges.iter().any(|(_, path)| *path != SharedPath::Messages)
     }
 
-    /// The algorithm for so many bytes of this subject, which go without messages.
+    /// Returns the algorithm for `bytes` of this subject, which go without messages.
     pub(super) fn algorithm(&self, subject: impl Into<Subject>, bytes: usize) -> Option<&'static Algorithm> {
         let path = if self.puts(bytes) { SharedPath::Slots } else { self.path(bytes) };
         algorithms::of(subject.into())
@@ -396,23 +395,23 @@ impl Resolved {
     }
 }
 
-/// The algorithm for an operation in the background, whose operands are lent to the others, or left in the mailboxes.
+/// Returns the algorithm for an operation in the background, whose operands are lent or left in the mailboxes.
 pub(super) fn behind(subject: impl Into<Subject>, is_lent: bool) -> Option<&'static Algorithm> {
     algorithms::of(subject.into())
         .find(|algorithm| algorithm.way == Way::Background && (algorithm.name != "mailbox") == is_lent)
 }
 
-/// What was found when the members' shared memory was set up.
+/// Properties of the members' shared memory.
 #[derive(Clone, Copy)]
 pub(super) struct Found {
     pub(super) ranks: usize,
-    /// All can read and write each other's memory.
+    /// Whether all ranks can read and write each other's memory.
     pub(super) direct: bool,
     /// Bytes of a slot.
     pub(super) slot: usize,
     /// Bytes of a ring buffer.
     pub(super) ring: usize,
-    /// This rank speaks for all.
+    /// Whether this rank prints warnings on behalf of all.
     pub(super) speaks: bool,
 }
 
@@ -421,14 +420,14 @@ pub(super) fn resolve(found: Found) -> [Resolved; KINDS] {
     std::array::from_fn(|subject| choices().resolve(Subject(subject), found))
 }
 
-/// Takes the first row that fits for each size.
+/// Returns the first matching row for each size.
 fn resolve_rows<'r>(rows: impl Iterator<Item = &'r Row>, most_put: usize, found: Found) -> Resolved {
     let ranges = |row: &Row| {
         let (path, limit) = (SharedPath::of(row.algorithm), row.limit.bytes(found.slot, found.ring));
         (row.least_bytes, if path == SharedPath::Slots { limit.min(most_put) } else { limit }, path)
     };
     let rows: Vec<_> = rows.filter(|row| found.direct || !row.direct).map(ranges).collect();
-    // The path changes only behind the end of a row, or where one begins.
+    // The path changes only after the end of a row, or where a row begins.
     let mut ends: Vec<_> = rows
         .iter()
         .flat_map(|(least, most, _)| [least.saturating_sub(1), *most])
@@ -443,19 +442,21 @@ fn resolve_rows<'r>(rows: impl Iterator<Item = &'r Row>, most_put: usize, found:
 }
 
 impl Found {
-    /// Most bytes that can go without messages: where ranks do not know all lengths alike, only direct access can do it.
+    /// Returns the most bytes that can go without messages: if ranks may have different lengths, only direct access
+    /// works.
     fn most_shared(&self) -> usize {
         if self.direct { UNKNOWN_BYTES } else { UNKNOWN_BYTES - 1 }
     }
 }
 
-/// Most bytes that a rank can put into shared memory at once. What one rank combines for all others must fit a slot.
+/// Returns the most bytes that a rank can put into shared memory at once. A result combined by one rank for all must
+/// fit a slot.
 fn most_put(subject: Subject, found: Found) -> usize {
     let combines_for_all = subject == Kind::Allreduce.into() && found.ranks > 2;
     if found.direct && !combines_for_all { found.slot.max(found.ring) } else { found.slot }
 }
 
-/// One algorithm for everything that it can serve, or why it cannot.
+/// Resolves to one algorithm for all sizes that it can serve; otherwise returns the reason why it cannot.
 fn force(
     algorithm: &Algorithm,
     most_put: usize,
@@ -467,7 +468,7 @@ fn force(
     }
     let (most, path) = match SharedPath::of(algorithm.name) {
         _ if algorithm.name == "flags" => return Ok(by_table.clone()),
-        // What is larger goes as the table says.
+        // Larger sizes go as the table says.
         SharedPath::Slots => {
             let beyond = by_table.ranges.iter().filter(|(end, _)| *end > most_put);
             return Ok(Resolved::new([(most_put, SharedPath::Slots)].iter().chain(beyond).copied().collect()));
@@ -478,14 +479,14 @@ fn force(
     Ok(Resolved::new(vec![(found.slot, SharedPath::Slots), (most, path)]))
 }
 
-/// Says, at one rank, that the rows of a tuning file make no sense.
+/// Warns, at one rank, that the rows of a tuning file are invalid.
 fn say_of_tuning(wrong: &str) {
     if Job::current().is_none_or(|job| job.rank() == 0) {
-        eprintln!("limosa: warning: the tuning file makes no sense: {wrong}; run `limosa tune` again");
+        eprintln!("limosa: warning: the tuning file is invalid: {wrong}; run `limosa tune` again");
     }
 }
 
-/// Says that what is forced cannot serve, if that has not been said.
+/// Warns once that a forced algorithm cannot serve.
 #[cold]
 fn say_once(subject: Subject, algorithm: &Algorithm, reason: &str) {
     let bit = 1 << subject.0;

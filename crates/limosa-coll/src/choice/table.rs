@@ -5,16 +5,16 @@ use super::{SUBJECTS, Subject, WAYS, Way, algorithms};
 /// The rows of all subjects and ways.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// By subject and way; those of one subject and way in the order of the text.
+    /// The rows by subject and way; for each, in the order of the text.
     rows: Vec<Row>,
-    /// Those that `limosa tune` has found, in the same order: they come before the rows above.
+    /// The rows of `limosa tune`, in the same order: they precede the rows above.
     tuned: Vec<Row>,
 }
 
-/// The text of the table that is built in.
+/// The text of the built-in table.
 pub(super) const BUILTIN: &str = include_str!("builtin.table");
 
-/// One row.
+/// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Row {
     subject: u8,
@@ -29,12 +29,12 @@ pub(super) struct Row {
     pub(super) algorithm: &'static str,
 }
 
-/// Up to how many bytes a row fits.
+/// Upper limit of the bytes of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Limit {
     Any,
     Bytes(usize),
-    /// What fits a slot.
+    /// Bytes that fit a slot.
     Slot,
     /// This part of a ring buffer.
     Ring(usize),
@@ -50,7 +50,7 @@ impl Limit {
         }
     }
 
-    /// Whether this limit is no less than another one, whatever the memory has been set up to.
+    /// Whether this limit is no less than another limit, whatever the sizes of slots and ring buffers.
     fn reaches(self, other: Limit) -> bool {
         match (self, other) {
             (Limit::Any, _) | (Limit::Slot | Limit::Ring(_), Limit::Slot) => true,
@@ -70,7 +70,7 @@ impl Row {
         (self.subject, self.way)
     }
 
-    /// The algorithm of a row by messages.
+    /// Returns the algorithm of a row by messages.
     pub(super) fn algorithm(&self) -> &'static algorithms::Algorithm {
         let found = algorithms::of(Subject(self.subject.into())).find(|algorithm| algorithm.name == self.algorithm);
         found.expect("names are checked when a table is read")
@@ -78,19 +78,19 @@ impl Row {
 }
 
 impl Table {
-    /// The table that is built in.
+    /// Returns the built-in table.
     pub(super) fn builtin() -> Table {
         let mut rows = Table::parse(BUILTIN).expect("a test reads the built-in table");
         rows.sort_by_key(Row::place);
         Table { rows, tuned: Vec::new() }
     }
 
-    /// The rows of a subject and way, whatever was tuned.
+    /// Returns the rows of a subject and way, without tuned ones.
     pub(super) fn rows(&self, subject: Subject, way: Way) -> &[Row] {
         rows_of(&self.rows, subject, way)
     }
 
-    /// The rows for so many ranks on the shared way, tuned ones first.
+    /// Returns the rows for `ranks` ranks on the shared way, tuned ones first.
     pub(super) fn shared_rows(&self, subject: Subject, ranks: usize) -> impl Iterator<Item = &Row> {
         let tuned = rows_of(&self.tuned, subject, Way::Shared);
         tuned.iter().chain(self.rows(subject, Way::Shared)).filter(move |row| row.takes(ranks))
@@ -100,7 +100,7 @@ impl Table {
     /// way.
     ///
     /// # Errors
-    /// The row that makes no sense, and why; the table is as it was.
+    /// The invalid row, and the reason; the table is unchanged.
     pub(super) fn tune(&mut self, text: &str) -> Result<(), String> {
         let mut tuned = Table::parse(&text.replace(';', "\n"))?;
         tuned.sort_by_key(Row::place);
@@ -114,14 +114,14 @@ impl Table {
         Ok(())
     }
 
-    /// Puts rows in the place of those of the same subjects and ways.
+    /// Replaces the rows of the same subjects and ways.
     pub(super) fn replace(&mut self, rows: Vec<Row>) {
         self.rows.retain(|row| rows.iter().all(|new| new.place() != row.place()));
         self.rows.extend(rows);
         self.rows.sort_by_key(Row::place);
     }
 
-    /// Says what is missing.
+    /// Checks that the table is complete.
     pub(super) fn check(&self) -> Result<(), String> {
         for (subject, name) in SUBJECTS.iter().enumerate() {
             let last = self.rows(Subject(subject), Way::Messages).last();
@@ -144,14 +144,14 @@ impl Table {
         Ok(())
     }
 
-    /// The rows of a text.
+    /// Parses the rows of a text.
     ///
     /// # Errors
-    /// The line that makes no sense, and why.
+    /// The invalid line, and the reason.
     pub(super) fn parse(text: &str) -> Result<Vec<Row>, String> {
         let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.split('#').next().unwrap_or("").trim()));
         let lines = lines.filter(|(_, line)| !line.is_empty());
-        // Exactly so many, since each process of a job keeps them.
+        // Exact capacity, because each process of a job keeps the table.
         let mut rows = Vec::with_capacity(lines.clone().count());
         for (at, line) in lines {
             rows.push(row(line).map_err(|wrong| format!("line {at}: {wrong}"))?);
@@ -160,7 +160,7 @@ impl Table {
     }
 }
 
-/// Those of a subject and way, out of sorted rows.
+/// Returns the rows of a subject and way from sorted rows.
 fn rows_of(rows: &[Row], subject: Subject, way: Way) -> &[Row] {
     let place = (subject.0 as u8, way as u8);
     let first = rows.partition_point(|row| row.place() < place);
@@ -168,11 +168,11 @@ fn rows_of(rows: &[Row], subject: Subject, way: Way) -> &[Row] {
     &rows[first..end]
 }
 
-/// Says which row on the shared way never takes effect, because an earlier one fits all that it fits.
+/// Checks that no row on the shared way is without effect because an earlier row covers it.
 fn check_order(rows: &[Row], subject: Subject) -> Result<(), String> {
     for (at, row) in rows.iter().enumerate() {
         let hides = |earlier: &&Row| {
-            // Slots take no more than fits them, whatever the limit.
+            // Slots take only what fits them, whatever the limit.
             earlier.algorithm != "slots"
                 && earlier.least_ranks <= row.least_ranks
                 && earlier.most_ranks >= row.most_ranks
@@ -243,7 +243,7 @@ fn row(line: &str) -> Result<Row, String> {
     Ok(Row { subject, way, least_ranks, most_ranks, least_bytes, limit, direct, commuting, hosts, algorithm: known })
 }
 
-/// Names that may stand in a row.
+/// Returns the names that a row may have.
 fn names(subject: Subject, way: usize) -> impl Iterator<Item = &'static str> {
     algorithms::of(subject)
         .filter(move |algorithm| algorithm.way as usize == way)
@@ -269,7 +269,7 @@ fn range(word: &str) -> Result<(usize, usize), String> {
     found.ok_or_else(|| format!("`{word}` is not a range of ranks; write a number, 3-8, 3- or *"))
 }
 
-/// The sizes of a row: a limit, or from..limit, both of which belong to them.
+/// Parses the sizes of a row: a limit, or from..limit, both inclusive.
 fn sizes(word: &str, way: usize) -> Result<(usize, Limit), String> {
     let Some((from, limit)) = word.split_once("..") else { return Ok((0, self::limit(word, way)?)) };
     if way == Way::Background as usize {

@@ -31,7 +31,7 @@ fn tuned(rows: &str) -> Choices {
     Choices { table, forced: [Forced::No; SUBJECTS.len()] }
 }
 
-/// The end and the path of each range, as [`Resolved`] has them.
+/// Returns the end and the path of each range, as [`Resolved`] has them.
 fn ranges(resolved: &Resolved) -> Vec<(usize, SharedPath)> {
     resolved.ranges.to_vec()
 }
@@ -93,7 +93,7 @@ fn small_messages_are_put_into_shared_memory_and_large_ones_take_the_way_that_su
     assert_eq!(ranges(&resolved("bcast", 4, true)), [(128 << 10, Slots), (ALL, Rounds)]);
     assert_eq!(resolved("allreduce", 4, true).put, 8 << 10);
     assert_eq!(resolved("reduce", 4, true).put, 256 << 10);
-    // What two ranks have rows of their own for is not taken by those of more.
+    // More ranks do not use the rows for exactly two ranks.
     for (name, put) in [("reduce", 512), ("gather", 64), ("scatter", 64), ("alltoall", 256), ("scan", 512)] {
         assert_eq!(resolved(name, 2, true).put, put << 10, "{name}");
     }
@@ -193,7 +193,7 @@ fn two_ranks_send_what_is_large_in_the_background_by_message() {
 
 #[test]
 fn a_bad_file_is_told_by_line() {
-    let told = |text: &str| Table::parse(text).expect_err("it makes no sense");
+    let told = |text: &str| Table::parse(text).expect_err("it is invalid");
     assert_eq!(
         told("\n# fine\nbcast messages * *"),
         "line 3: `bcast messages * *` has 4 words, but a row has six: operation, way, ranks, bytes, condition, \
@@ -280,7 +280,7 @@ fn a_row_that_never_takes_effect_is_refused() {
         "bcast shared * slot - slots\nbcast shared * 1M - rounds\nbcast shared * * direct single_copy",
         "bcast shared * 64K direct single_copy\nbcast shared 2 * direct rounds",
         "reduce shared 4 16K..* - rounds\nreduce shared 4 16K direct pieces",
-        // The second one is for ranks that cannot read each other's memory, or for other numbers of ranks.
+        // The second row is for ranks that cannot read each other's memory, or for other numbers of ranks.
         "bcast shared * * direct single_copy\nbcast shared * * - rounds",
         "bcast shared 2 * - rounds\nbcast shared 3- slot - slots",
     ] {
@@ -331,7 +331,7 @@ fn a_row_may_begin_at_a_size() {
 }
 
 proptest! {
-    /// Each size goes as the first row says that fits it, and beside tuned rows as the built-in table says.
+    /// Each size uses the first row that fits it, and beside tuned rows the built-in table.
     #[test]
     fn the_first_row_that_fits_decides(
         rows in prop::collection::vec((0..40_usize, prop::option::of(1..40_usize), 0..3_usize), 0..6),
@@ -360,7 +360,7 @@ proptest! {
         }
     }
 
-    /// No text makes the reader fail otherwise than with a message.
+    /// The reader accepts any text or rejects it with a message.
     #[test]
     fn any_text_is_read_or_refused(text in "([a-z_]{1,9}|bcast|shared|messages|background| |\\*|[0-9]{1,21}|[KMG]|\\.\\.|-|slot|ring/|direct|rounds|\n|;|#){0,14}") {
         if let Err(told) = Table::parse(&text) {
@@ -371,7 +371,7 @@ proptest! {
 }
 
 #[test]
-fn tuned_rows_that_make_no_sense_are_refused() {
+fn invalid_tuned_rows_are_refused() {
     for (text, wrong) in [
         ("bcast shared 4 slot slots", "has 5 words"),
         ("bcast messages 4 * - binomial", "tuned rows are for `shared`"),

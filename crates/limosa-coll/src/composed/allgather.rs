@@ -1,5 +1,5 @@
-//! Gather to all: each leader collects what its host contributes where all are to get it, leaders exchange that, and
-//! each gives the whole to its host.
+//! Allgather: each leader gathers the contributions of its host in their final places, leaders exchange them, and each
+//! leader broadcasts the whole on its host.
 //!
 //! Cost between h hosts, for p contributions of n bytes: an allgather of p/h n bytes among h ranks.
 
@@ -16,7 +16,7 @@ pub(crate) fn allgather(hosts: &Hosts, send: Option<&Buffer>, receive: &Blocks) 
     if !is_alone {
         let most = here.iter().map(|rank| receive.bytes(*rank as usize)).max().unwrap_or(0);
         let even = receive.are_even() && hosts.is_consecutive_here();
-        // A leader's contribution may be in place; whoever sends to it takes its own from there.
+        // A leader's contribution may be in place; its senders' contributions then arrive beside it.
         let send = if leads { own.take() } else { Some(own.take().unwrap_or_else(|| receive.of(hosts.rank()))) };
         let room = leads.then(|| receive.subset(here));
         composition.add(Over::Host, Part::Gather { send, receive: room, root, most, even });

@@ -1,8 +1,9 @@
-//! All to all: each leader collects what its host sends, leaders exchange what concerns each other's hosts, and each deals
-//! out what has come for its host.
+//! Alltoall: each leader collects the blocks that its host sends, leaders exchange the blocks between their hosts, and
+//! each leader scatters the blocks that have arrived for its host.
 //!
-//! Cost between h hosts of m ranks, for blocks of n bytes: an exchange of m m n bytes among h ranks, and p m n bytes in and
-//! out of each leader inside its host. Between two hosts goes one message each way instead of m m: of use for short blocks.
+//! Cost between h hosts of m ranks, for blocks of n bytes: an exchange of m m n bytes among h ranks, and p m n bytes in
+//! and out of each leader inside its host. Two hosts exchange one message each way instead of m m, which pays for short
+//! blocks.
 
 use super::{Composition, Over, Part, packed};
 use crate::buffer::Blocks;
@@ -16,7 +17,7 @@ pub(crate) fn alltoall(hosts: &Hosts, send: Option<&Blocks>, receive: &Blocks, b
     let size = hosts.all().len();
     let most = size.saturating_mul(bytes);
     let mut composition = Composition::new(leaders);
-    // Of each rank here its block for each rank, and for each rank here its block from each rank.
+    // Blocks of each rank here for each rank, and blocks for each rank here from each rank.
     let (mut leaving, mut arriving) = (None, None);
     if leads {
         leaving = Some(packed(&mut composition, here.len() * size, bytes)?);

@@ -1,4 +1,4 @@
-//! Barrier: the members of a host tell their leader, leaders wait for each other, and each tells its host.
+//! Barrier: the members of a host signal their leader, leaders wait for each other, and each leader releases its host.
 //!
 //! Cost between h hosts: ceil(log2 h) a.
 
@@ -22,7 +22,7 @@ pub(crate) fn barrier(hosts: &Hosts) -> Composition {
     composition
 }
 
-/// All others tell the root that they are here.
+/// Plans signals from all other ranks to the root.
 pub(super) fn arrive(s: &mut Schedule, root: usize) {
     if s.rank() != root {
         return s.signal(root);
@@ -30,7 +30,7 @@ pub(super) fn arrive(s: &mut Schedule, root: usize) {
     (0..s.size()).filter(|&from| from != root).for_each(|from| s.receive_signal(from));
 }
 
-/// The root tells all others that it is here.
+/// Plans signals from the root to all other ranks.
 pub(super) fn release(s: &mut Schedule, root: usize) {
     if s.rank() != root {
         return s.receive_signal(root);

@@ -1,24 +1,24 @@
-//! Collectives composed of others over subgroups: inside each host, and between one leader per host.
+//! Collectives composed of collectives over subgroups: inside each host, and between one leader per host.
 //!
-//! A composed algorithm is written once, as the *stages* of a rank: parts of the operation, each of them an operation
-//! over the members of its host or over the leaders. Two executors run it:
+//! A composed algorithm is described once, as the *stages* of a rank. Each stage is an operation over the members of
+//! its host or over the leaders. Two executors run it:
 //!
-//! - [`Composition::run`], for blocking calls, does the stages inside the host in memory that its members share
-//!   ([`HostGroup`]), where they have any and the table wants it, and those between leaders as schedules;
-//! - [`Composition::into_schedule`], for calls in the background, plans them all as one schedule.
+//! - [`Composition::run`], for blocking calls, runs stages inside the host in memory that its members share
+//!   ([`HostGroup`]), if they have any and the table selects it, and stages between leaders as schedules;
+//! - [`Composition::into_schedule`], for calls in the background, plans all stages as one schedule.
 //!
 //! Contract
-//! - All ranks of a host have the same stages over it in the same order, and all leaders the same between them. Which
-//!   algorithm a stage takes is chosen by the table, by what all ranks of the stage know alike.
-//! - Between two hosts go messages of their leaders only.
+//! - All ranks of a host have the same stages over it in the same order, and all leaders the same between them. The
+//!   table selects the algorithm of a stage, by what all ranks of the stage know.
+//! - Between two hosts, only their leaders exchange messages.
 //! - Reductions combine first inside hosts, then hosts in the order of their lowest ranks. That is rank order where the
-//!   ranks of each host follow each other; elsewhere only operations that commute are composed. Only one rank of a host
-//!   combines what comes from other hosts, so that all ranks of an allreduce get the same bits.
-//! - A stage that fails does not keep the rank from the stages after it, so that no other rank is left waiting. The
-//!   first error is returned.
+//!   ranks of each host are consecutive; elsewhere only operations that commute are composed. Only one rank of a host
+//!   combines the operands of other hosts, so all ranks of an allreduce get the same bits.
+//! - After a failed stage, a rank still runs the following stages, so that no other rank waits for it. The first error
+//!   is returned.
 //!
-//! Gatherv and scatterv are not composed: only the root knows their lengths, so that a leader could not tell how much
-//! passes through it.
+//! Gatherv and scatterv are not composed: only the root knows their lengths, so a leader could not tell how many bytes
+//! pass through it.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ pub(super) use barrier::barrier;
 pub(super) use reduction::{allreduce, reduce};
 pub(super) use rooted::{bcast, gather, scatter};
 
-/// Over whom a stage goes.
+/// The group of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Over {
     /// The members on this rank's host.
@@ -58,17 +58,17 @@ enum Over {
     Leaders,
 }
 
-/// A part of an operation. Roots are places in the subgroup.
+/// The operation of a stage. Roots are ranks in the subgroup.
 enum Part {
-    /// The root learns that all others are here.
+    /// All other ranks signal the root.
     Arrive {
         root: usize,
     },
-    /// All others learn that the root is here.
+    /// The root signals all other ranks.
     Release {
         root: usize,
     },
-    /// Nobody goes on before all are here.
+    /// No rank continues before all have called.
     Barrier,
     Bcast {
         buffer: Buffer,
@@ -110,18 +110,18 @@ enum Part {
     },
 }
 
-/// What one rank does in a composed operation.
+/// The part of one rank in a composed operation.
 pub(super) struct Composition {
     here: Box<[u32]>,
     leaders: Box<[u32]>,
     stages: Vec<(Over, Part)>,
-    /// Memory between stages. Each schedule keeps it too: a broken one may have to keep it for ever.
+    /// Memory between stages. Each schedule shares it: a failed schedule may have to keep it for ever.
     temporaries: Vec<Arc<Temporary>>,
-    /// What reductions combine with.
+    /// The operation of reductions, and its datatype.
     reduction: Option<(Arc<Op>, Held)>,
 }
 
-/// How a stage is done.
+/// Execution of a stage.
 enum Way<'a> {
     InMemory(&'a HostGroup, &'a Part),
     ByMessages(Schedule),
@@ -142,7 +142,7 @@ impl Composition {
         self.stages.push((over, part));
     }
 
-    /// Temporary memory of so many bytes.
+    /// Allocates temporary memory of so many bytes.
     fn temporary(&mut self, bytes: usize) -> Result<*mut u8> {
         let temporary = Arc::new(Temporary::new(bytes)?);
         let start = temporary.start();
@@ -150,21 +150,21 @@ impl Composition {
         Ok(start)
     }
 
-    /// Temporary memory for as many elements as the buffer has.
+    /// Allocates temporary memory for as many elements as the buffer has.
     fn elements_like(&mut self, buffer: &Buffer) -> Result<Buffer> {
         let (temporary, elements) = loose_elements(buffer.count, &buffer.datatype)?;
         self.temporaries.push(Arc::new(temporary));
         Ok(elements)
     }
 
-    /// Does all stages in the calling thread.
+    /// Runs all stages in the calling thread.
     ///
     /// # Errors
     /// The first error of a stage.
     pub(super) fn run(&self, call: &Call<'_>) -> Result<()> {
         call.enter();
         let host = call.state.host_group();
-        // What fails here fails before anything moves.
+        // An error here comes before any data move.
         let mut ways: SmallVec<[Way<'_>; 3]> = SmallVec::new();
         for (over, part) in &self.stages {
             ways.push(match host.filter(|host| *over == Over::Host && part.fits(host)) {
@@ -185,7 +185,7 @@ impl Composition {
         outcome
     }
 
-    /// An error in shared memory, which counts ranks by their places on this host.
+    /// Translates an error in shared memory, which counts ranks by their places on this host.
     #[cold]
     fn placed(&self, error: Error) -> Error {
         if error.verbatim || self.here.iter().enumerate().all(|(place, rank)| place == *rank as usize) {
@@ -198,7 +198,7 @@ impl Composition {
         }
     }
 
-    /// All stages as one schedule.
+    /// Plans all stages as one schedule.
     ///
     /// # Errors
     /// `MPI_ERR_NO_MEM`.
@@ -277,10 +277,10 @@ impl Part {
         Ok(())
     }
 
-    /// As which operation, and of how many bytes, the part counts in shared memory among so many ranks.
+    /// Returns the kind of the part and its bytes in shared memory among `ranks` ranks.
     fn need(&self, ranks: usize) -> (Kind, usize) {
         match self {
-            // One byte stands for none, so that a table can have it go by messages.
+            // Counts as one byte, so that a row of the table can select messages.
             Part::Arrive { .. } | Part::Release { .. } | Part::Barrier => (Kind::Barrier, 1),
             Part::Bcast { buffer, .. } => (Kind::Bcast, buffer.bytes()),
             Part::Gather { most, .. } => (Kind::Gather, *most),
@@ -298,7 +298,7 @@ impl Part {
         host.can_move(kind, bytes)
     }
 
-    /// Does the part in that memory, as the operation's stage there with this index.
+    /// Runs the part in that memory, as the operation's stage with this index.
     fn run_in_memory(&self, host: &HostGroup, call: &Call<'_>, index: u64, op: Option<&Arc<Op>>) -> Result<()> {
         let (kind, _) = self.need(host.size());
         let op = || op.expect("a composed reduction has an operation");
@@ -321,7 +321,7 @@ impl Part {
     }
 }
 
-/// Temporary memory for `ranks` blocks of `bytes` bytes.
+/// Allocates temporary memory for `ranks` blocks of `bytes` bytes.
 fn packed(composition: &mut Composition, ranks: usize, bytes: usize) -> Result<Blocks> {
     let all = ranks.saturating_mul(bytes);
     Blocks::even(composition.temporary(all)?, bytes as i64, Datatype::named(MPI_BYTE), ranks, "temporary memory")

@@ -1,4 +1,4 @@
-//! Reduce and allreduce: each leader gets the operands of its host combined, and leaders combine these.
+//! Reduce and allreduce: each leader gets the combined operands of its host, and leaders combine these.
 //!
 //! Cost between h hosts, for n bytes: a reduction of n bytes among h ranks.
 

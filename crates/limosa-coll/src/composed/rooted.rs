@@ -1,4 +1,5 @@
-//! Broadcast, gather, scatter: the root leads its host, and the leaders pass on what concerns the others on theirs.
+//! Broadcast, gather, scatter: the root leads its host, and each leader forwards the data of the other members of its
+//! host.
 //!
 //! Cost between h hosts of m ranks, for a message, contributions or parts of n bytes: a broadcast among h ranks; a
 //! gather or scatter of m n bytes among h ranks.
@@ -21,7 +22,7 @@ pub(crate) fn bcast(hosts: &Hosts, buffer: &Buffer, root: usize) -> Composition 
     composition
 }
 
-/// Contributions of `bytes` bytes each. Those of a host are packed on their way to the root's.
+/// Composes a gather of `bytes` bytes each. The contributions of a host are packed on their way to the root's host.
 pub(crate) fn gather(
     hosts: &Hosts,
     send: Option<&Buffer>,
@@ -35,7 +36,7 @@ pub(crate) fn gather(
         (leaders.leader, leaders.root, leaders.ranks[leaders.root] == here[leaders.leader]);
     let receive = receive.filter(|_| at_root);
     let mut composition = Composition::new(leaders);
-    // What this host's leader sends, or what the root leaves in its place.
+    // The contribution that this host's leader sends, or that the root copies to its place.
     let mut own = send.cloned();
     if !is_alone {
         let room = match receive {
@@ -58,7 +59,7 @@ pub(crate) fn gather(
     Ok(composition)
 }
 
-/// Parts of `bytes` bytes each. Those of a host are packed on their way from the root's.
+/// Composes a scatter of `bytes` bytes each. The parts of a host are packed on their way from the root's host.
 pub(crate) fn scatter(
     hosts: &Hosts,
     send: Option<&Blocks>,
@@ -72,7 +73,7 @@ pub(crate) fn scatter(
         (leaders.leader, leaders.root, leaders.ranks[leaders.root] == here[leaders.leader]);
     let send = send.filter(|_| at_root);
     let mut composition = Composition::new(leaders);
-    // Where what comes from the root's host goes first.
+    // The first destination of data from the root's host.
     let arriving = match send {
         Some(send) => Some(send.subset(here)),
         None if leads && !is_alone => Some(packed(&mut composition, here.len(), bytes)?),

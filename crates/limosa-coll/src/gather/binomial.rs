@@ -1,6 +1,5 @@
 //! Gather of short contributions of equal length along a binomial tree: every rank collects those of its subtree and
-//! passes them on in one message. Contributions travel as plain bytes, since only the root knows how they are to lie in
-//! the end.
+//! sends them on in one message. Contributions travel as plain bytes, since only the root knows their final layout.
 //!
 //! Cost for contributions of n bytes: ceil(log2 p) a + (p - 1) n b.
 
@@ -14,7 +13,7 @@ pub(crate) fn plan(s: &mut Schedule, send: Option<&Buffer>, receive: Option<&Blo
     let (rank, size) = (s.rank(), s.size());
     let receive = receive.filter(|_| rank == root);
     let bytes = send.map_or_else(|| receive.map_or(0, |blocks| blocks.bytes(root)), Buffer::bytes);
-    // Ranks counted from the root; the subtree of a place is the places from it up to it plus its lowest bit.
+    // Ranks counted from the root; the subtree of a place begins there and ends before the place plus its lowest bit.
     let place = (rank + size - root) % size;
     let mut bit = 1;
     while bit < size && place & bit == 0 {

@@ -14,7 +14,7 @@ use super::{Call, Plan, Recorder, Schedule, composed};
 use limosa_mpi::error::Result;
 use limosa_mpi::fail;
 
-/// Gives the root contributions of equal length (`MPI_Gather`). Arguments as for [`plan`].
+/// Gathers contributions of equal length at the root (`MPI_Gather`). Arguments as for [`plan`].
 ///
 /// # Errors
 /// As for [`plan`], and errors of the machine.
@@ -27,21 +27,21 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, roo
     }
 }
 
-/// Gives the root contributions of any length (`MPI_Gatherv`). Arguments as for [`plan`].
+/// Gathers contributions of any length at the root (`MPI_Gatherv`). Arguments as for [`plan`].
 ///
 /// # Errors
 /// As for [`plan`], and errors of the machine.
 pub fn run_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<()> {
     let rank = check(call, send, receive, root)?;
     let call = &call.signed(Signature::rooted(Kind::Gather, rank));
-    // Only the root knows all lengths: without single copies ranks could not agree.
+    // Only the root knows all lengths: without single copies, ranks could not agree on a path.
     match call.shared_call(Kind::Gather, shared::ANY_BYTES) {
         Some(shared_call) => shared::gather(&shared_call, send, receive, rank),
         None => super::run(call.comm, plan_v(call, send, receive, root)?),
     }
 }
 
-/// Prepares what [`run`] does, to be done in the background.
+/// Plans what [`run`] does as an operation in the background.
 ///
 /// # Errors
 /// As for [`plan`].
@@ -58,7 +58,7 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Block
     }
 }
 
-/// Prepares what [`run_v`] does, to be done in the background.
+/// Plans what [`run_v`] does as an operation in the background.
 ///
 /// # Errors
 /// As for [`plan`].
@@ -74,7 +74,7 @@ pub fn background_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blo
     }
 }
 
-/// Plans that the root gets contributions of equal length (`MPI_Gather`).
+/// Plans a gather of contributions of equal length at the root (`MPI_Gather`).
 ///
 /// `send` is `None` for `MPI_IN_PLACE`; `receive` is significant at the root only.
 ///
@@ -94,7 +94,7 @@ fn work(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: 
     }
 }
 
-/// Plans that the root gets contributions of any length (`MPI_Gatherv`). Arguments as for [`plan`].
+/// Plans a gather of contributions of any length at the root (`MPI_Gatherv`). Arguments as for [`plan`].
 ///
 /// # Errors
 /// As for [`plan`].
@@ -102,13 +102,13 @@ pub fn plan_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, 
     let root = check(call, send, receive, root)?;
     let call = &call.signed(Signature::rooted(Kind::Gather, root));
     let mut schedule = Schedule::new(call);
-    // Only the root knows all lengths, so that there is nothing that ranks could choose by.
+    // Only the root knows all lengths, so ranks could not agree on an algorithm.
     count_messages(Kind::Gather, "linear");
     one_step::gather(Messages::new(&mut schedule), send, receive, root)?;
     Ok(schedule)
 }
 
-/// Bytes of one rank.
+/// Returns the bytes of one rank's contribution.
 fn bytes_of_one(send: Option<&Buffer>, receive: Option<&Blocks>, root: usize) -> usize {
     send.map_or_else(|| receive.map_or(0, |blocks| blocks.bytes(root)), Buffer::bytes)
 }

@@ -1,8 +1,8 @@
-//! Reduce along a binomial tree: in step k every rank whose k lower bits are 0 takes in the partial result of the one
-//! 2^k further on, so that partial results always cover neighbouring ranks.
+//! Reduce along a binomial tree: in step k every rank whose k lower bits are 0 receives the partial result of the rank
+//! 2^k further on, so that partial results always cover consecutive ranks.
 //!
-//! The tree ends at rank 0, which passes the result on if the root is another one ([`plan`]); or, for operations that
-//! commute, at the root, with ranks counted from there ([`plan_rotated`]).
+//! The tree ends at rank 0, which sends the result on to a different root ([`plan`]). For operations that commute it
+//! can end at the root, with ranks counted from there ([`plan_rotated`]).
 //!
 //! Cost for n bytes: ceil(log2 p) (a + n b + n g), where `g` is the time to combine a byte; one message more for the
 //! first form if the root is not rank 0.
@@ -11,7 +11,7 @@ use crate::Schedule;
 use crate::buffer::Buffer;
 use limosa_mpi::error::Result;
 
-/// In rank order.
+/// Plans in rank order.
 pub(crate) fn plan(s: &mut Schedule, input: &Buffer, result: Option<&Buffer>, root: usize) -> Result<()> {
     if root == 0 {
         return tree(s, input, result, 0);
@@ -30,12 +30,12 @@ pub(crate) fn plan(s: &mut Schedule, input: &Buffer, result: Option<&Buffer>, ro
     Ok(())
 }
 
-/// In the order of ranks from the root on, and around.
+/// Plans in the order of ranks from the root on, cyclically.
 pub(crate) fn plan_rotated(s: &mut Schedule, input: &Buffer, result: Option<&Buffer>, root: usize) -> Result<()> {
     tree(s, input, result, root)
 }
 
-/// The tree that ends at `root`, which puts the result into `result`. `input` and `result` may be the same.
+/// Plans the tree that ends at `root`, with the result in `result`. `input` and `result` may be the same.
 fn tree(s: &mut Schedule, input: &Buffer, result: Option<&Buffer>, root: usize) -> Result<()> {
     let (rank, size) = (s.rank(), s.size());
     let place = (rank + size - root) % size;
@@ -52,8 +52,8 @@ fn tree(s: &mut Schedule, input: &Buffer, result: Option<&Buffer>, root: usize) 
             _ => {}
         }
     }
-    // A child's operand is combined into the memory that it arrived in, `partial op child`: the two buffers take turns,
-    // so that the last one is where the result is wanted.
+    // A child's operand is combined into the memory that it arrived in, `partial op child`. The two buffers alternate,
+    // so that the last partial result is in its place.
     let mut partial = input.clone();
     let mut turns: [Option<Buffer>; 2] = [None, result.cloned().filter(|_| place == 0)];
     for (i, child) in children.iter().enumerate() {
@@ -63,7 +63,7 @@ fn tree(s: &mut Schedule, input: &Buffer, result: Option<&Buffer>, root: usize) 
             None => operand.insert(s.elements(input.count, &input.datatype)?).clone(),
         };
         if arriving.base == partial.base {
-            // In place with the operand where the first child's is to arrive.
+            // In place, with the operand where the first child's is to arrive.
             let aside = s.elements(input.count, &input.datatype)?;
             s.copy(partial.region(), aside.region())?;
             partial = aside;

@@ -1,4 +1,4 @@
-//! Reduce to one rank (MPI-5 section 6.9).
+//! Reduce (MPI-5 section 6.9).
 
 pub(super) mod binomial;
 pub(super) mod sliced;
@@ -16,7 +16,7 @@ use limosa_mpi::error::Result;
 use limosa_mpi::fail;
 use limosa_mpi::op::Op;
 
-/// Gives the root the operands of all ranks combined. Arguments as for [`plan`].
+/// Combines the operands of all ranks at the root. Arguments as for [`plan`].
 ///
 /// # Errors
 /// As for [`plan`], `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, and errors of the machine.
@@ -29,7 +29,7 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op:
     }
 }
 
-/// Prepares what [`run`] does, to be done in the background.
+/// Plans what [`run`] does as an operation in the background.
 ///
 /// # Errors
 /// As for [`plan`].
@@ -51,7 +51,7 @@ pub fn background(
     }
 }
 
-/// Plans that the root gets the operands of all ranks combined.
+/// Plans the combination of all ranks' operands at the root.
 ///
 /// `send` is `None` for `MPI_IN_PLACE`, at the root; `receive` is significant at the root only.
 ///
@@ -79,7 +79,7 @@ fn work(call: &Call<'_>, input: &Buffer, result: Option<&Buffer>, op: &Arc<Op>, 
     }
 }
 
-/// The operands, where the result comes to, and the root, checked.
+/// Checks the arguments; returns the operand, the place of the result, and the root.
 fn check<'a>(
     call: &Call<'_>,
     send: Option<&'a Buffer>,

@@ -1,4 +1,4 @@
-//! Reduce of large operands: every rank combines one slice of everybody's operand, and the root collects the slices.
+//! Reduce of large operands: every rank combines one slice of all operands, and the root collects the slices.
 //!
 //! Cost for n bytes: 2 a + 2 (p - 1)/p n b + (p - 1)/p n g.
 

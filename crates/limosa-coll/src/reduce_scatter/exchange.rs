@@ -1,4 +1,4 @@
-//! Reduce-scatter in one step: every rank gets its part of everybody's operands and combines them ([`combine_slice`]).
+//! Reduce-scatter in one step: every rank receives its part of all operands and combines them ([`combine_slice`]).
 //!
 //! Cost for a part of n bytes: ceil(p / GROUP) a + (p - 1) n (b + g), and min(p, GROUP) n bytes of temporary memory.
 

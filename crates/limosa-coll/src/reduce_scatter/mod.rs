@@ -1,4 +1,4 @@
-//! Reduce, and give each rank its part of the result (MPI-5 section 6.10).
+//! Reduce-scatter (MPI-5 section 6.10).
 
 pub(super) mod exchange;
 pub(super) mod via_reduce;
@@ -15,7 +15,7 @@ use limosa_mpi::error::Result;
 use limosa_mpi::fail;
 use limosa_mpi::op::Op;
 
-/// Gives each rank its part of the combined operands. Arguments as for [`plan`].
+/// Combines the operands of all ranks and scatters the result. Arguments as for [`plan`].
 ///
 /// # Errors
 /// As for [`plan`], `MPI_ERR_TRUNCATE`, and errors of the machine.
@@ -28,7 +28,7 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, counts: &[i
     }
 }
 
-/// Prepares what [`run`] does, to be done in the background.
+/// Plans what [`run`] does as an operation in the background.
 ///
 /// # Errors
 /// As for [`plan`].
@@ -51,10 +51,10 @@ pub fn background(
     }
 }
 
-/// Plans that each rank gets its part of the combined operands.
+/// Plans the combination of all ranks' operands and the scatter of the result.
 ///
 /// `counts` has the number of elements of each rank's part. `send` has their sum; in place (`None`) `receive` has, and
-/// the result comes to its beginning.
+/// the result is written to its beginning.
 ///
 /// # Errors
 /// `MPI_ERR_OP`, `MPI_ERR_COUNT`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
@@ -74,7 +74,7 @@ pub fn plan(
     Ok(schedule)
 }
 
-/// The operands, this rank's part of the result, and the counts, checked.
+/// Checks the arguments; returns the operand, this rank's part of the result, and the counts.
 fn check<'a>(
     call: &Call<'_>,
     send: Option<&'a Buffer>,
@@ -93,7 +93,7 @@ fn check<'a>(
     Ok((input, own, counts))
 }
 
-/// The sum of the counts of a reduce-scatter, checked.
+/// Checks the counts of a reduce-scatter and returns their sum.
 ///
 /// # Errors
 /// `MPI_ERR_COUNT`.

@@ -1,4 +1,4 @@
-//! Reduce-scatter of few elements over many ranks: reduce to rank 0, which gives each its part.
+//! Reduce-scatter of few elements over many ranks: a reduction to rank 0, which sends each rank its part.
 //!
 //! Cost for n bytes in all: ceil(log2 p) (a + n b + n g) + a + n b.
 

@@ -1,6 +1,6 @@
-//! Scan by doubling (Hillis and Steele, 1986): before step k a rank holds the operands of the last 2^k ranks up to
-//! itself, combined; it passes them to the rank 2^k further on and puts those of the rank 2^k before in front of its
-//! own.
+//! Scan by doubling (Hillis and Steele, 1986). Before step k a rank has combined the operands of the last 2^k ranks up
+//! to itself. It sends them to the rank 2^k further on, and combines those received from the rank 2^k before in front
+//! of its own.
 //!
 //! The exclusive form first shifts all operands by one rank.
 //!
@@ -10,7 +10,7 @@ use crate::Schedule;
 use crate::buffer::Buffer;
 use limosa_mpi::error::Result;
 
-/// Rank i gets x(0) op ... op x(i).
+/// Plans that rank i gets x(0) op ... op x(i).
 pub(super) fn inclusive(s: &mut Schedule, input: &Buffer, result: &Buffer) -> Result<()> {
     if input.base != result.base {
         s.copy(input.region(), result.region())?;
@@ -18,7 +18,7 @@ pub(super) fn inclusive(s: &mut Schedule, input: &Buffer, result: &Buffer) -> Re
     doubling(s, result, 0)
 }
 
-/// Rank i gets x(0) op ... op x(i - 1).
+/// Plans that rank i gets x(0) op ... op x(i - 1).
 pub(super) fn exclusive(s: &mut Schedule, input: &Buffer, result: &Buffer) -> Result<()> {
     let (rank, size) = (s.rank(), s.size());
     let (is_first, is_last) = (rank == 0, rank + 1 == size);
@@ -37,7 +37,7 @@ pub(super) fn exclusive(s: &mut Schedule, input: &Buffer, result: &Buffer) -> Re
     if is_first { Ok(()) } else { doubling(s, result, 1) }
 }
 
-/// An inclusive scan of `partial` in place, among the ranks from `first` on.
+/// Plans an inclusive scan of `partial` in place, among the ranks from `first` on.
 fn doubling(s: &mut Schedule, partial: &Buffer, first: usize) -> Result<()> {
     let (rank, size) = (s.rank(), s.size());
     let before = if rank > first { Some(s.elements(partial.count, &partial.datatype)?) } else { None };

@@ -1,5 +1,4 @@
-//! Partial reductions (MPI-5 section 6.11): rank i gets the operands of the ranks up to itself combined, or of those
-//! before itself.
+//! Scans (MPI-5 section 6.11): rank i gets the combined operands of the ranks up to itself, or of lower ranks only.
 
 mod doubling;
 
@@ -14,7 +13,7 @@ use super::{Call, Exchange, Plan, Schedule};
 use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
 
-/// `MPI_Scan`. `send` is `None` for `MPI_IN_PLACE`.
+/// Runs `MPI_Scan`. `send` is `None` for `MPI_IN_PLACE`.
 ///
 /// # Errors
 /// As for [`plan`], `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, and errors of the machine.
@@ -27,7 +26,7 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op
     }
 }
 
-/// `MPI_Exscan`. `send` is `None` for `MPI_IN_PLACE`. At rank 0 the receive buffer keeps what it holds.
+/// Runs `MPI_Exscan`. `send` is `None` for `MPI_IN_PLACE`. At rank 0 the receive buffer is unchanged.
 ///
 /// # Errors
 /// As for [`run`].
@@ -40,7 +39,7 @@ pub fn run_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, o
     }
 }
 
-/// Prepares what [`run`] does, to be done in the background.
+/// Plans what [`run`] does as an operation in the background.
 ///
 /// # Errors
 /// As for [`plan`].
@@ -57,7 +56,7 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: 
     }
 }
 
-/// Prepares what [`run_exclusive`] does, to be done in the background.
+/// Plans what [`run_exclusive`] does as an operation in the background.
 ///
 /// # Errors
 /// As for [`plan`].
@@ -84,7 +83,7 @@ pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<O
     Ok(schedule)
 }
 
-/// Plans `MPI_Exscan`. `send` is `None` for `MPI_IN_PLACE`. At rank 0 the receive buffer keeps what it holds.
+/// Plans `MPI_Exscan`. `send` is `None` for `MPI_IN_PLACE`. At rank 0 the receive buffer is unchanged.
 ///
 /// # Errors
 /// As for [`plan`].
@@ -102,7 +101,7 @@ fn begin(call: &Call<'_>, kind: Kind, send: Option<&Buffer>, receive: &Buffer, o
     Ok(schedule)
 }
 
-/// The operands, checked.
+/// Checks the arguments and returns the operand.
 fn check<'a>(send: Option<&'a Buffer>, receive: &'a Buffer, op: &Op) -> Result<&'a Buffer> {
     if let Some(send) = send {
         check_apart(send, receive)?;

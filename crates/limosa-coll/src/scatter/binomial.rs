@@ -1,6 +1,5 @@
-//! Scatter of short parts of equal length along a binomial tree: every rank gets the parts of its subtree in one
-//! message, keeps its own and passes the others on. Parts travel as plain bytes, since only the root knows how they
-//! lay.
+//! Scatter of short parts of equal length along a binomial tree: every rank receives the parts of its subtree in one
+//! message, keeps its own and sends the others on. Parts travel as plain bytes, since only the root knows their layout.
 //!
 //! Cost for parts of n bytes: ceil(log2 p) a + (p - 1) n b.
 
@@ -14,7 +13,7 @@ pub(crate) fn plan(s: &mut Schedule, send: Option<&Blocks>, receive: Option<&Buf
     let (rank, size) = (s.rank(), s.size());
     let send = send.filter(|_| rank == root);
     let bytes = receive.map_or_else(|| send.map_or(0, |blocks| blocks.bytes(root)), Buffer::bytes);
-    // Ranks counted from the root; the subtree of a place is the places from it up to it plus its lowest bit.
+    // Ranks counted from the root; the subtree of a place begins there and ends before the place plus its lowest bit.
     let place = (rank + size - root) % size;
     let mut bit = 1;
     while bit < size && place & bit == 0 {

@@ -14,7 +14,7 @@ use super::{Call, Plan, Recorder, Schedule, composed};
 use limosa_mpi::error::Result;
 use limosa_mpi::fail;
 
-/// Gives each rank its part, of equal length, of what the root has (`MPI_Scatter`). Arguments as for [`plan`].
+/// Scatters parts of equal length from the root (`MPI_Scatter`). Arguments as for [`plan`].
 ///
 /// # Errors
 /// As for [`plan`], and errors of the machine.
@@ -27,21 +27,21 @@ pub fn run(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, roo
     }
 }
 
-/// Gives each rank its part, of any length, of what the root has (`MPI_Scatterv`). Arguments as for [`plan`].
+/// Scatters parts of any length from the root (`MPI_Scatterv`). Arguments as for [`plan`].
 ///
 /// # Errors
 /// As for [`plan`], and errors of the machine.
 pub fn run_v(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<()> {
     let rank = check(call, send, receive, root)?;
     let call = &call.signed(Signature::rooted(Kind::Scatter, rank));
-    // Only the root knows all lengths: without single copies ranks could not agree.
+    // Only the root knows all lengths: without single copies, ranks could not agree on a path.
     match call.shared_call(Kind::Scatter, shared::ANY_BYTES) {
         Some(shared_call) => shared::scatter(&shared_call, send, receive, rank),
         None => super::run(call.comm, plan_v(call, send, receive, root)?),
     }
 }
 
-/// Prepares what [`run`] does, to be done in the background.
+/// Plans what [`run`] does as an operation in the background.
 ///
 /// # Errors
 /// As for [`plan`].
@@ -58,7 +58,7 @@ pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffe
     }
 }
 
-/// Prepares what [`run_v`] does, to be done in the background.
+/// Plans what [`run_v`] does as an operation in the background.
 ///
 /// # Errors
 /// As for [`plan`].
@@ -74,7 +74,7 @@ pub fn background_v(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buf
     }
 }
 
-/// Plans that each rank gets its part, of equal length, of what the root has (`MPI_Scatter`).
+/// Plans a scatter of parts of equal length from the root (`MPI_Scatter`).
 ///
 /// `send` is significant at the root only; `receive` is `None` for `MPI_IN_PLACE`.
 ///
@@ -94,7 +94,7 @@ fn work(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: 
     }
 }
 
-/// Plans that each rank gets its part, of any length, of what the root has (`MPI_Scatterv`). Arguments as for [`plan`].
+/// Plans a scatter of parts of any length from the root (`MPI_Scatterv`). Arguments as for [`plan`].
 ///
 /// # Errors
 /// As for [`plan`].
@@ -102,13 +102,13 @@ pub fn plan_v(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, 
     let root = check(call, send, receive, root)?;
     let call = &call.signed(Signature::rooted(Kind::Scatter, root));
     let mut schedule = Schedule::new(call);
-    // Only the root knows all lengths, so that there is nothing that ranks could choose by.
+    // Only the root knows all lengths, so ranks could not agree on an algorithm.
     count_messages(Kind::Scatter, "linear");
     one_step::scatter(Messages::new(&mut schedule), send, receive, root)?;
     Ok(schedule)
 }
 
-/// Bytes of one rank.
+/// Returns the bytes of one rank's part.
 fn bytes_of_one(send: Option<&Blocks>, receive: Option<&Buffer>, root: usize) -> usize {
     receive.map_or_else(|| send.map_or(0, |blocks| blocks.bytes(root)), Buffer::bytes)
 }

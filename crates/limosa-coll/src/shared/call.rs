@@ -1,6 +1,6 @@
 //! A call in the slots: one collective operation of one rank.
 //!
-//! Posting notes is in [`super::post`], reading them in [`super::posted`]; what they say, in [`crate::notes`].
+//! [`super::post`] posts notes, [`super::posted`] reads them, and [`crate::notes`] has their content.
 
 use std::cell::Cell;
 use std::sync::atomic::{Ordering, fence};
@@ -17,10 +17,10 @@ use limosa_mpi::comm::Comm;
 use limosa_mpi::consts::MPI_ERR_PROC_ABORTED;
 use limosa_mpi::error::{Error, Result};
 
-/// Times that a rank which gives up looks whether another one is still copying before it asks whether that one lives.
+/// Polls of a copying rank, by a rank that gives up, before it asks whether that rank still lives.
 const PATIENCE: u32 = 1000;
 
-/// Calls that a half of the round buffers is in use.
+/// Number of calls for which a half of the round buffers is in use.
 const HALVES: u64 = 2;
 
 /// One collective operation of this rank.
@@ -33,12 +33,12 @@ pub(crate) struct SharedCall<'a> {
     /// Its signature, and that of the call before it in the upper half.
     word: Cell<u64>,
     finished: Cell<bool>,
-    /// A wait has failed: this rank takes no further part.
+    /// Whether a wait has failed: this rank takes no further part.
     gave_up: Cell<bool>,
 }
 
 impl<'a> SharedCall<'a> {
-    /// Begins call `number` of the communicator; `None` if that can no longer be done in shared memory.
+    /// Begins call `number` of the communicator; `None` if it can no longer be done in shared memory.
     #[inline(always)]
     pub(crate) fn begin(
         group: &'a SharedGroup,
@@ -64,51 +64,51 @@ impl<'a> SharedCall<'a> {
         })
     }
 
-    /// The number of the call.
+    /// Returns the number of the call.
     #[inline]
     pub(super) fn number(&self) -> u64 {
         self.number.get()
     }
 
-    /// Ends this call and begins another one, which all ranks do that are in it: for beginning anew in another way.
+    /// Ends this call and begins a new call on all its ranks, to restart with a different algorithm.
     pub(super) fn renew(&self) {
         self.finish();
         self.number.set(self.numbers.next_blocking() + 1);
-        // Ranks that differ have found so in the call that ends here, or find it in this one.
+        // Ranks that differ have found this in the call that ends here, or will find it in the new one.
         self.word.set(self.word.get() as u32 as u64);
         self.finished.set(false);
     }
 
-    /// What this call's notes carry.
+    /// Returns the signature that this call's notes carry.
     #[inline(always)]
     pub(super) fn signed(&self) -> Signed {
         Signed { kind: self.kind, word: self.word.get() }
     }
 
-    /// This rank's place in the group.
+    /// Returns this rank's place in the group.
     #[inline]
     pub(super) fn me(&self) -> usize {
         self.group.slots.me()
     }
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     #[inline]
     pub(super) fn size(&self) -> usize {
         self.group.size()
     }
 
-    /// The rank `distance` behind this one.
+    /// Returns the rank `distance` behind this one.
     pub(super) fn after(&self, distance: usize) -> usize {
         let rank = self.me() + distance;
         if rank < self.size() { rank } else { rank - self.size() }
     }
 
-    /// Bytes of a slot.
+    /// Returns the bytes of a slot.
     pub(super) fn slot_bytes(&self) -> usize {
         self.group.slots.slot_bytes()
     }
 
-    /// Where the part of a rank, or of the group, is in this call: half of what it has in all, in turns.
+    /// Returns the address of the part of a rank, or of the group, in this call: alternating halves of its memory.
     pub(super) fn part_of(&self, round_buffers: &RoundBuffers, rank: usize) -> *mut u8 {
         round_buffers
             .part_of(rank)
@@ -121,18 +121,18 @@ impl<'a> SharedCall<'a> {
         select::folds(self.group, self.kind, bytes)
     }
 
-    /// This rank's slot, with room made in it.
+    /// Returns this rank's slot, after making room in it.
     pub(super) fn own_slot(&self) -> Result<Area> {
         self.make_room(SLOTS)?;
         Ok(self.group.slot(self.me(), self.number()))
     }
 
-    /// This rank's slot if so many bytes fit there, else room on its ring buffer, if there is any.
+    /// Returns this rank's slot if `len` bytes fit there, else room on its ring buffer, if there is any.
     pub(super) fn own_area(&self, len: usize) -> Result<Option<Area>> {
         if len <= self.slot_bytes() { Ok(Some(self.own_slot()?)) } else { self.room_on_ring(len) }
     }
 
-    /// Compares this rank's note with those of the others that are there: of two that differ, the later one sees it.
+    /// Compares this rank's note with the posted notes of all other ranks: of two that differ, the later one sees it.
     ///
     /// # Errors
     /// Another rank has called something else.
@@ -144,7 +144,7 @@ impl<'a> SharedCall<'a> {
         }
     }
 
-    /// This rank reads no notes or slots of the call any more.
+    /// Records that this rank reads no notes or slots of the call any more.
     #[inline]
     pub(super) fn finish(&self) {
         if !self.finished.replace(true) {
@@ -159,9 +159,9 @@ impl<'a> SharedCall<'a> {
         wait::wait(self.group, self.comm, (self.number(), self.word.get()), awaited).inspect_err(|_| self.give_up())
     }
 
-    /// After a wait that has failed, because a member has died or the members disagree: the program gets its buffers
-    /// back although others may be about to read or write them. So this rank takes back what it has said of its
-    /// memory, waits for those that are copying, and copies nothing itself any more.
+    /// Gives up after a wait that has failed, because a member has died or the members disagree. The program gets its
+    /// buffers back although other ranks may be about to access them. So this rank withdraws its notes, waits for ranks
+    /// that are copying, and copies nothing itself any more.
     #[cold]
     pub(super) fn give_up(&self) {
         if self.gave_up.replace(true) {
@@ -170,7 +170,7 @@ impl<'a> SharedCall<'a> {
         let slots = &self.group.slots;
         slots.withdraw(self.number());
         self.finish();
-        // The next call is to look whether this communicator can still be used.
+        // The next call must check whether this communicator can still be used.
         self.group.passed.store(0, Ordering::Relaxed);
         for rank in (0..self.size()).filter(|rank| *rank != self.me()) {
             let mut yields = 0u32;
@@ -186,7 +186,7 @@ impl<'a> SharedCall<'a> {
         }
     }
 
-    /// Gives up too, if that is what an error says of another rank: a third one may be working at this one's memory.
+    /// Gives up if an error says that another rank has: a third rank may be accessing this rank's memory.
     #[cold]
     pub(super) fn give_up_after(&self, error: &Error) {
         if error.class == MPI_ERR_PROC_ABORTED {
@@ -194,15 +194,15 @@ impl<'a> SharedCall<'a> {
         }
     }
 
-    /// This rank takes no further part.
+    /// Whether this rank takes no further part.
     pub(super) fn has_given_up(&self) -> bool {
         self.gave_up.get()
     }
 
-    /// Copies between this rank's memory and that of another one, which has said in this call where it is.
+    /// Copies between this rank's memory and that of another rank, which has posted its address in this call.
     ///
     /// # Errors
-    /// That rank has taken this back, or this rank takes no part any more; `None` inside. Those of copying.
+    /// That rank has withdrawn the address, or this rank takes no further part: `None` inside. Errors of copying.
     #[inline]
     pub(super) fn copy_with<E>(
         &self,
@@ -235,7 +235,7 @@ impl<'a> SharedCall<'a> {
     #[inline]
     pub(super) fn wait_for_all(&self) -> Result<()> {
         self.wait(Awaited::AllNotes(self.number()))?;
-        // Who is in this call has finished the one before.
+        // A rank in this call has finished the previous one.
         self.group.raise_floor(self.number() - 1);
         Ok(())
     }
@@ -248,7 +248,7 @@ impl<'a> SharedCall<'a> {
         Ok(())
     }
 
-    /// Waits until the note, or with `SLOTS` the slot, of the call `depth` calls ago is needed by nobody any more.
+    /// Waits until no rank needs the note, or with `SLOTS` the slot, of the call `depth` calls ago any more.
     #[inline]
     pub(super) fn make_room(&self, depth: u64) -> Result<()> {
         if self.number() <= self.group.known_floor() + depth { Ok(()) } else { self.make_room_slowly(depth) }
@@ -257,8 +257,8 @@ impl<'a> SharedCall<'a> {
     #[cold]
     fn make_room_slowly(&self, depth: u64) -> Result<()> {
         if self.group.slots.least_finished() < self.number() - depth {
-            // Not for a single one: who runs ahead of the others would soon be back. Without this rank they come as far
-            // as it is now.
+            // Waits for several calls: after a single one, a rank that runs ahead would soon be back. Without this
+            // rank, the others come as far as it is now.
             self.wait(Awaited::AllFinished(self.number() - depth.div_ceil(2)))?;
         }
         self.group.raise_floor(self.group.slots.least_finished());
@@ -271,18 +271,18 @@ impl<'a> SharedCall<'a> {
         if shared_call > self.group.known_floor() { self.make_room_slowly(self.number() - shared_call) } else { Ok(()) }
     }
 
-    /// Waits until this call's half of the round buffers is in use no more.
+    /// Waits until this call's half of the round buffers is no longer in use.
     pub(super) fn make_room_in_round_buffers(&self) -> Result<()> {
         self.make_room(HALVES)
     }
 
-    /// This rank has come to a step.
+    /// Records that this rank has reached a step.
     pub(super) fn advance(&self, step: Progress) {
         self.group.slots.advance(step);
         self.group.tell();
     }
 
-    /// All together have come to a step.
+    /// Records that all together have reached a step.
     pub(super) fn advance_all(&self, step: Progress) {
         self.group.slots.advance_all(step);
         self.group.tell();
@@ -306,7 +306,7 @@ impl SharedGroup {
         self.passed.load(Ordering::Relaxed)
     }
 
-    /// Looks whether call `number` can be done here; `None` if not.
+    /// Checks whether call `number` can be done here; `None` if not.
     #[cold]
     #[inline(never)]
     fn resume(&self, comm: &Comm, number: u64) -> Option<()> {
@@ -322,7 +322,7 @@ impl SharedGroup {
         Some(())
     }
 
-    /// Compares the last call here, which the next one will not speak of; `None` if ranks differ.
+    /// Compares the last call here, which the next note does not describe; `None` if ranks differ.
     fn compare_last(&self, comm: &Comm) -> Option<()> {
         let (last, word) = (self.passed(), self.signature.load(Ordering::Relaxed));
         if last == 0 || self.size() != comm.size() {
@@ -336,7 +336,8 @@ impl SharedGroup {
         None
     }
 
-    /// How another rank's last call on the communicator differs from this one's, if no rank has found that so far.
+    /// Returns how another rank's last call on the communicator differs from this rank's, if no rank has found that so
+    /// far.
     pub(crate) fn unseen_difference(&self, comm: &Comm) -> Option<String> {
         let (last, word) = (self.passed(), self.signature.load(Ordering::Relaxed));
         if last == 0 || self.size() != comm.size() || self.engine.lost_group(self.context).is_some() {
@@ -347,15 +348,15 @@ impl SharedGroup {
         Some(disagreement::in_words([rank, me], difference))
     }
 
-    /// The next call is the first stage of an operation: tells it what this rank has called before.
+    /// Stores the preceding call of this rank for the next call, which is the first stage of an operation.
     pub(super) fn follow(&self, before: Option<Signature>) {
         self.before.store(before.map_or(0, |signature| signature.word().into()), Ordering::Relaxed);
     }
 
-    /// The signature of the call before call `number`, if that went by messages; 0 if it is not known.
+    /// Returns the signature of the call before call `number`, if that went by messages; 0 if it is not known.
     fn signature_by_messages(&self, comm: &Comm, number: u64) -> u64 {
         if self.size() != comm.size() {
-            // A stage among some of the members is numbered in its own way.
+            // Stages among some of the members have a numbering of their own.
             return self.before.load(Ordering::Relaxed);
         }
         // Calls here count from 1.
@@ -363,7 +364,7 @@ impl SharedGroup {
         before.map_or(0, |signature| signature.word().into())
     }
 
-    /// The word of a call with this signature, which is the next one.
+    /// Returns the word of the next call, which has this signature.
     #[inline(always)]
     fn next_word(&self, signature: Signature) -> u64 {
         let word = self.signature.load(Ordering::Relaxed) << 32 | u64::from(signature.word());
@@ -395,7 +396,7 @@ impl OwnCalls for SharedGroup {
 pub(super) struct First(Option<Error>);
 
 impl First {
-    /// The value, unless it is an error.
+    /// Returns the value, unless it is an error.
     pub(super) fn note<T>(&mut self, result: Result<T>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -406,7 +407,7 @@ impl First {
         }
     }
 
-    /// The first error, if there was one.
+    /// Returns the first error, if there was one.
     pub(super) fn end(self) -> Result<()> {
         self.0.map_or(Ok(()), Err)
     }

@@ -1,4 +1,4 @@
-//! Combining what ranks have contributed in the slots.
+//! Combination of contributions in the slots.
 
 use std::ops::Range;
 
@@ -11,14 +11,14 @@ use crate::reducer::Reducer;
 use limosa_mpi::error::Result;
 
 impl Reducer<'_> {
-    /// Combines what ranks have contributed in the slots, whose notes are there: bytes `part` of `all` bytes each. The
-    /// result comes to `into`.
+    /// Combines the contributions of ranks in the slots, whose notes are posted: bytes `part` of `all` bytes each. The
+    /// result is written to `into`.
     ///
     /// # Errors
-    /// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` if a rank has another number of bytes, and those of [`Reducer::combine`].
+    /// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` if a rank has another number of bytes; errors of [`Reducer::combine`].
     ///
     /// # Safety
-    /// `into` must have room for the part and be used by nobody else.
+    /// `into` must have room for the part, and no other thread may use it.
     pub(super) unsafe fn fold(
         &self,
         shared_call: &SharedCall<'_>,
@@ -37,7 +37,7 @@ impl Reducer<'_> {
                     Location::Here(start) => start.wrapping_add(part.start),
                     Location::There { address } => {
                         let copy = Scratch::take(part.len())?;
-                        // SAFETY: scratch memory of as many bytes, kept until the next one comes.
+                        // SAFETY: scratch memory of as many bytes, kept until the next operand.
                         unsafe {
                             transfer::pull(
                                 shared_call,
@@ -49,7 +49,7 @@ impl Reducer<'_> {
                         };
                         fetched.insert(copy).start()
                     }
-                    // It has none, as has been checked.
+                    // It has no bytes, as was checked.
                     _ => continue,
                 },
             };
@@ -86,7 +86,7 @@ impl Reducer<'_> {
         }
         let scratch = Scratch::take(part.len())?;
         let len = part.len();
-        // SAFETY: scratch memory of this many bytes, all of which have a value.
+        // SAFETY: scratch memory of this many bytes, all of them initialised.
         unsafe {
             self.fold(shared_call, ranks, all, part, scratch.start())?;
             region.write(0, std::slice::from_raw_parts(scratch.start(), len));

@@ -1,8 +1,7 @@
-//! Memory that those members of a communicator share who are on one host, for the stages there of operations that are
-//! composed over hosts.
+//! Shared memory of those members of a communicator that are on one host, for the stages there of composed operations.
 //!
-//! A stage says in its note which operation it belongs to. The next operation may have no stage here, so that no later
-//! note speaks of this one; therefore each rank compares the notes at the end of a stage.
+//! The note of a stage says which operation it belongs to. The next operation may have no stage here, so no later note
+//! describes this one; therefore each rank compares the notes at the end of a stage.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,30 +16,29 @@ use crate::numbers::Numbers;
 use limosa_mpi::comm::Comm;
 use limosa_mpi::error::{Result, error_of};
 
-/// Stages inside a host that an operation has at most.
+/// Most stages of an operation inside a host.
 const STAGES: u64 = 2;
 
-/// Memory that the members on a host share.
+/// Shared memory of the members on a host.
 ///
-/// Their stages there are numbered by the operation that they belong to, so that a rank stays in step whose call failed
-/// before its first stage.
+/// Their stages there are numbered by operation, so a rank whose call failed before its first stage stays in step.
 pub(crate) struct HostGroup {
     group: SharedGroup,
     numbers: Numbers,
-    /// How many more numbers were used: by stages that began anew.
+    /// Number of additional calls, by stages that were restarted.
     renewed: AtomicU64,
 }
 
 impl HostGroup {
-    /// Sets up what the members on this host share, if they can. All members of the communicator call this, at its
-    /// first blocking operation.
+    /// Sets up the shared memory of the members on this host, if possible. All members of the communicator call this,
+    /// at its first blocking operation.
     pub(crate) fn establish(comm: &Comm, engine: &Arc<Engine>, hosts: &Hosts, numbers: &Numbers) -> Option<HostGroup> {
         let first = SharedGroup::next_numbers(numbers);
         let group = SharedGroup::establish_part(comm, engine, hosts.here(), first)?;
         Some(HostGroup { group, numbers: Numbers::default(), renewed: AtomicU64::new(0) })
     }
 
-    /// Number of members.
+    /// Returns the number of members.
     pub(crate) fn size(&self) -> usize {
         self.group.size()
     }
@@ -50,11 +48,11 @@ impl HostGroup {
         self.group.can_move(kind, bytes)
     }
 
-    /// Does a stage of blocking operation `number`, from 0, of the communicator: the one with this index among those in
-    /// this memory, from 0.
+    /// Runs a stage of the communicator's blocking operation `number`: stage `index` of those in this memory. Both
+    /// count from 0.
     ///
     /// # Errors
-    /// Those of `run`.
+    /// Errors of `run`.
     pub(crate) fn stage(
         &self,
         comm: &Comm,

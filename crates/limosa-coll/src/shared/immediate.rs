@@ -1,13 +1,13 @@
-//! The blocking executor of one-step algorithms ([`crate::one_step`]): does at once what a verb says.
+//! The blocking executor of one-step algorithms ([`crate::one_step`]), in which verbs have immediate effect.
 //!
-//! What fits a slot or a part of the ring buffer is put there; what is longer is offered by address and fetched
-//! ([`super::rooted`] has what a root and its partners do for long data). Whoever takes from all begins behind itself,
-//! so that no rank is everybody's source at once. After an error this rank goes on, so that the others are not left
-//! waiting, and returns the first error at the end.
+//! A contribution that fits a slot or a part of the ring buffer is copied there; a longer one is offered by address and
+//! fetched ([`super::rooted`] has the code of a root and its partners for long data). A rank that takes from all begins
+//! with its neighbour, so that no rank is the source of all at once. After an error this rank continues, so that no
+//! other rank is left waiting, and returns the first error at the end.
 //!
-//! In a barrier with a processor for every rank, each posts a note and looks at all the others: one flag's time. When
-//! ranks share processors the last to arrive posts the note of the group, so that the others look at one line, not at
-//! all.
+//! In a barrier with a processor for every rank, each rank posts a note and polls those of all other ranks: the time of
+//! one flag. When ranks share processors, the last rank to arrive posts the note of the group, so that the others poll
+//! one line, not all.
 
 use limosa_p2p::memory::Region;
 
@@ -22,14 +22,14 @@ use crate::one_step::{self, Audience, Executor, Share};
 use crate::schedule::copy_own;
 use limosa_mpi::error::Result;
 
-/// The executor, in one call.
+/// The executor of one call.
 pub(super) struct Immediate<'c, 'a> {
     call: &'c SharedCall<'a>,
     contributed: Contributed,
     trouble: First,
 }
 
-/// What this rank has contributed, and must keep as it is until all have finished the call.
+/// The contribution of this rank, which must stay unchanged until all have finished the call.
 enum Contributed {
     Nothing,
     Whole(Option<Flat>),
@@ -57,7 +57,7 @@ impl Executor for Immediate<'_, '_> {
             self.call.sign()?;
             return self.call.meet_all();
         }
-        // Nobody waits for this note: it says what this rank has called. The last one looks at all.
+        // No rank waits for this note: it publishes this rank's call. The last rank reads all notes.
         self.call.sign()?;
         if self.call.arrive()? {
             let checked = self.call.check_all();
@@ -126,7 +126,7 @@ impl Executor for Immediate<'_, '_> {
         let Immediate { call, contributed, mut trouble } = self;
         match contributed {
             Contributed::Nothing | Contributed::Whole(None) => {}
-            // Others read this rank's memory.
+            // Other ranks read this rank's memory.
             Contributed::Whole(Some(_kept)) => {
                 trouble.note(call.finish_together());
             }
@@ -147,7 +147,7 @@ pub(crate) fn barrier(call: &SharedCall<'_>) -> Result<()> {
     one_step::barrier(Immediate::new(call))
 }
 
-/// All ranks get what the root has.
+/// Copies the root's data to all ranks.
 #[inline]
 pub(crate) fn bcast(call: &SharedCall<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     if !call.puts(buffer.bytes()) {
@@ -156,7 +156,7 @@ pub(crate) fn bcast(call: &SharedCall<'_>, buffer: &Buffer, root: usize) -> Resu
     one_step::bcast(Immediate::new(call), buffer, root)
 }
 
-/// Each rank gets its part of what the root has.
+/// Scatters the root's data.
 pub(crate) fn scatter(
     call: &SharedCall<'_>,
     send: Option<&Blocks>,
@@ -166,7 +166,7 @@ pub(crate) fn scatter(
     one_step::scatter(Immediate::new(call), send, receive, root)
 }
 
-/// The root gets what all ranks have.
+/// Gathers the data of all ranks at the root.
 pub(crate) fn gather(
     call: &SharedCall<'_>,
     send: Option<&Buffer>,
@@ -176,7 +176,7 @@ pub(crate) fn gather(
     one_step::gather(Immediate::new(call), send, receive, root)
 }
 
-/// All ranks get the contributions of all. `send` is `None` for one that is in its place already.
+/// Gathers the contributions of all ranks at all ranks. `send` is `None` if in place.
 pub(crate) fn allgather(call: &SharedCall<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<()> {
     let most = receive.most_bytes(call.size());
     if select::in_rounds(call.group, call.kind, most)
@@ -187,7 +187,8 @@ pub(crate) fn allgather(call: &SharedCall<'_>, send: Option<&Buffer>, receive: &
     one_step::allgather(Immediate::new(call), send, receive)
 }
 
-/// Every rank has a part for every rank. `send` is `None` where the parts are in the places of those that come.
+/// Sends a part from every rank to every rank. `send` is `None` if the sent parts are in the places of the received
+/// ones.
 pub(crate) fn alltoall(call: &SharedCall<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<()> {
     if receive.are_even() {
         let each = receive.bytes(call.me());

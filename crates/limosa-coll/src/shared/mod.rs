@@ -1,43 +1,41 @@
-//! Blocking collectives straight in shared memory, where all members of a communicator share a machine.
+//! Blocking collectives directly in shared memory, where all members of a communicator share a machine.
 //!
-//! A communicator's first blocking collective sets up a [`SlotSegment`] for it, by messages, and all members learn
-//! together whether it can be used ([`SharedGroup::establish`]). From then on a blocking collective is a [`SharedCall`]
-//! in the slots:
+//! A communicator's first blocking collective sets up a [`SlotSegment`] for it, by messages. All members learn together
+//! whether it can be used ([`SharedGroup::establish`]). From then on a blocking collective is a [`SharedCall`] in the
+//! slots:
 //!
-//! - what fits a slot of the slots is written there by who has it and read by who needs it: one copy in, one copy out,
-//!   one flag;
-//! - what is larger, but small enough that a rank can run ahead by several such operations, goes the same way over the
-//!   rank's own *ring buffer*;
-//! - what is larger still stays where it is; its address is written to the slots, and the bytes are copied once, from
-//!   one process's memory to another's; in a reduction every rank works on the next piece that nobody has taken, and
-//!   brings the result to those who want it;
-//! - or it passes through round buffers beside the slots in rounds, where that is cheaper.
+//! - A contribution that fits a slot is copied in by its owner and copied out by each reader: two copies, one flag.
+//! - A larger contribution, of which several fit a rank's *ring buffer*, goes the same way through the ring buffer.
+//! - A still larger one stays in place. Its address is posted in the slots, and the bytes are copied once, from process
+//!   to process. In a reduction every rank combines the next free piece, and writes the result to the ranks that
+//!   receive it.
+//! - Or it passes in rounds through round buffers beside the slots, where that is cheaper.
 //!
 //! Contract
-//! - All members take a communicator's calls in the same order, and give a call the same number: that of the blocking
-//!   collective.
-//! - All choose the same protocol, by what is equal on all ranks of a correct program: number of ranks, bytes, and what
-//!   was found at set-up. Where only one rank knows the lengths, what it has written says how.
-//! - Every rank says how many bytes it has, and who reads them checks. Ranks that disagree get an error; none waits for
-//!   ever because of it.
-//! - Reductions combine from the highest rank to the lowest, `a0 op (a1 op (a2 ...))`, so that all ranks get the same
-//!   bits whoever computes; scans from the lowest, each rank putting its own operand behind what those before it have.
-//! - Nobody returns while another rank still reads or writes its buffer.
+//! - All members make a communicator's calls in the same order, with the same numbers: those of the blocking
+//!   collectives.
+//! - All select the same protocol, by what is equal on all ranks of a correct program: number of ranks, bytes, and the
+//!   properties found at set-up. Where only one rank knows the lengths, its note has the protocol.
+//! - Every rank posts its number of bytes, and readers check it. Ranks that disagree get an error; no rank waits for
+//!   ever.
+//! - Reductions combine from the highest rank to the lowest, `a0 op (a1 op (a2 ...))`, so all ranks get the same bits
+//!   whichever rank combines. Scans combine from the lowest, with each rank's operand behind those of lower ranks.
+//! - A call returns after all other ranks have finished with this rank's buffer.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `call` | one operation: its number, its steps, its memory in the slots |
-//! | `post`, `posted` | posting notes with what this rank contributes, taking what others have (see `crate::notes`) |
-//! | `wait` | spinning, yielding and sleeping until something is there |
-//! | `transfer` | copies between processes, done by both partners together |
-//! | `fold`, `pieces` | combining operands: in one go, or by pieces for large ones ([`crate::pieces`]) |
-//! | `ring` | memory of each rank's own, for what does not fit a slot |
+//! | `post`, `posted` | posting this rank's note, and reading those of other ranks (see `crate::notes`) |
+//! | `wait` | spinning, yielding and sleeping until a condition holds |
+//! | `transfer` | copies between processes, by both partners together |
+//! | `fold`, `pieces` | combining operands: whole, or by pieces if they are large ([`crate::pieces`]) |
+//! | `ring` | ring buffers of ranks, for contributions that do not fit a slot |
 //! | `rounds` | large collectives in rounds through shared memory |
 //! | `host` | members of one host of several, for composed operations |
 //! | `select` | the thresholds |
 //! | `immediate` | the executor of one-step algorithms: all operations that only move data |
 //! | `neighbours` | exchanges with neighbours in a topology |
-//! | `rooted` | its steps where one rank sends to all, or receives from all |
+//! | `rooted` | steps of one-step algorithms from one rank to all, or from all to one, for long data |
 //! | `reduce` | reductions |
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -83,68 +81,68 @@ pub(super) use neighbours::{Exchange, Sent, neighbours};
 pub(super) use reduce::{allreduce, exscan, reduce, reduce_scatter, scan};
 pub use wait::look;
 
-/// What a communicator's members share for their collectives.
+/// Shared memory of a communicator's members for their collectives.
 pub struct SharedGroup {
     engine: Arc<Engine>,
     /// The context of the communicator's collectives, and all its members.
     context: u64,
-    everybody: Arc<Group>,
-    /// The members' ranks in the communicator.
+    comm_group: Arc<Group>,
+    /// Ranks of the members in the communicator.
     ranks: Box<[u32]>,
     slots: SlotSegment,
     /// Whether a process may have died, or collectives may have ended.
     impaired: Arc<AtomicBool>,
-    /// Where the slots's memory is.
+    /// Address of the slot segment.
     place: u64,
     /// World ranks of the members.
     peers: Box<[Peer]>,
-    /// All can read and write each other's memory.
+    /// Whether all ranks can read and write each other's memory.
     pull: bool,
-    /// There are fewer processors than processes.
+    /// Whether there are fewer processors than processes.
     oversubscribed: bool,
-    /// How each kind of operation goes.
+    /// Selected path of each kind of operation.
     choices: [Resolved; KINDS],
-    /// A call that all members are known to have finished.
+    /// The latest call that all members are known to have finished.
     floor: AtomicU64,
-    /// The call that this rank has finished last.
+    /// The latest call that this rank has finished.
     passed: AtomicU64,
-    /// The signature of that call, as far as it is known to have begun on this rank; in the lower half.
+    /// Signature of that call, as far as it is known to have begun on this rank; in the lower half.
     signature: AtomicU64,
-    /// In a group of some of the members: the signature of the operation before the one whose stages are done here; 0 if
-    /// it is not known.
+    /// In a group of some of the members: signature of the operation before the one whose stages are done here; 0 if it
+    /// is not known.
     before: AtomicU64,
-    /// More memory, made when it is first needed; `None` inside if there is not enough.
+    /// Round buffers, made when they are first needed; `None` inside if there is not enough memory.
     round_buffers: OnceLock<Option<RoundBuffers>>,
     round_buffers_place: AtomicU64,
     rings: RingBuffers,
 }
 
-/// What a rank says about the slots at set-up.
+/// Flags that a rank announces about the slots at set-up.
 const MAPPED: u8 = 1;
 const CAN_PULL: u8 = 2;
 const OVERSUBSCRIBED: u8 = 4;
 
-/// Ranks do not know alike how many bytes there are.
+/// Number of bytes of which ranks may have different knowledge.
 pub(super) const ANY_BYTES: usize = choice::UNKNOWN_BYTES;
 
-/// Communicators of this process that have a slot segment.
+/// Number of communicators of this process that have a slot segment.
 static SEGMENTS: AtomicUsize = AtomicUsize::new(0);
 
-/// No area.
+/// Place of an area that does not exist.
 const NOWHERE: u64 = u64::MAX;
 
-/// The slots of a group that is being set up, as one member finds them.
+/// The slots of a group that is being set up, from the view of one member.
 struct FoundSlots {
-    /// Nothing if this member cannot map them.
+    /// The slots; `None` if this member cannot map them.
     slots: Option<SlotSegment>,
     place: u64,
     slot_bytes: usize,
-    /// Place and bytes of the memory that this member has made for them, as the first one does.
+    /// Place and bytes of the memory that this member has created for them, if it is the first member.
     made: Option<(u64, usize)>,
 }
 
 impl FoundSlots {
-    /// The first member makes the slots and tells the others where they are, and how large each is.
+    /// Creates the slots at the first member, and announces their place and the bytes of a slot to the others.
     fn find(comm: &Comm, engine: &Engine, members: &[u32], me: usize, number: u64) -> Option<FoundSlots> {
         let size = members.len();
         let memory = engine.expect_host_memory();
@@ -173,7 +171,7 @@ impl FoundSlots {
 }
 
 impl SharedGroup {
-    /// Sets up what the members of this communicator share, if all do. All members call this.
+    /// Sets up the shared memory of this communicator, if all members share memory. All members call this.
     pub(super) fn establish(comm: &Comm, engine: &Arc<Engine>, numbers: &Numbers) -> Option<SharedGroup> {
         let size = comm.size();
         if size == 1 || size > select::MAX_RANKS {
@@ -184,9 +182,8 @@ impl SharedGroup {
         SharedGroup::establish_among(comm, engine, &members, peers, SharedGroup::next_numbers(numbers))
     }
 
-    /// Sets up what some members of this communicator share, of which `members` are the ranks, this process's among
-    /// them, in ascending order. All of them call this, with the same numbers. Whether there is anything does not concern
-    /// the other members.
+    /// Sets up the shared memory of some members, whose ascending ranks are `members` and include this process. All of
+    /// them call this, with the same numbers. The result does not concern the other members.
     fn establish_part(comm: &Comm, engine: &Arc<Engine>, members: &[u32], numbers: [u64; 2]) -> Option<SharedGroup> {
         if members.len() == 1 || members.len() > select::MAX_RANKS {
             return None;
@@ -198,7 +195,7 @@ impl SharedGroup {
         SharedGroup::establish_among(comm, engine, members, peers, numbers)
     }
 
-    /// The numbers of the operations that set up a group.
+    /// Draws the numbers of the operations that set up a group.
     fn next_numbers(numbers: &Numbers) -> [u64; 2] {
         std::array::from_fn(|_| numbers.next_blocking())
     }
@@ -241,7 +238,7 @@ impl SharedGroup {
         Some(SharedGroup {
             engine: engine.clone(),
             context: comm.coll_context(),
-            everybody: comm.group().clone(),
+            comm_group: comm.group().clone(),
             ranks: members.into(),
             slots,
             impaired: engine.impaired_flag(),
@@ -262,7 +259,7 @@ impl SharedGroup {
         })
     }
 
-    /// Number of members.
+    /// Returns the number of members.
     pub(super) fn size(&self) -> usize {
         self.slots.size()
     }
@@ -273,7 +270,7 @@ impl SharedGroup {
         self.choice(kind).is_shared(bytes)
     }
 
-    /// Counts an operation on so many bytes that is moved so.
+    /// Counts an operation on so many bytes without messages.
     #[inline(always)]
     pub(super) fn count(&self, kind: Kind, bytes: usize) {
         counts::count(kind, || self.choice(kind).algorithm(kind, bytes));
@@ -284,8 +281,7 @@ impl SharedGroup {
         &self.choices[kind as usize - 1]
     }
 
-    /// Rings those who sleep until something is the case that is the case now. Called after each change that others may
-    /// wait for.
+    /// Wakes the ranks whose wait condition now holds. Called after each change that other ranks may wait for.
     #[inline]
     fn tell(&self) {
         if self.slots.has_sleepers() {
@@ -297,7 +293,7 @@ impl SharedGroup {
     fn tell_sleepers(&self) {
         let memory = self.engine.expect_host_memory();
         self.slots.for_each_wakeable(|member| memory.ring(self.peers[member]));
-        // Who waits for another rank cannot see that this one has called something else.
+        // A rank that waits for another rank cannot see that this rank has called something else.
         let me = self.slots.me();
         for member in (0..self.size()).filter(|member| *member != me) {
             if let Some((number, word)) = self.slots.declared(member)
@@ -309,8 +305,8 @@ impl SharedGroup {
         }
     }
 
-    /// A member that is known to be in another call than this rank, whose call has this number and word, or was; and
-    /// how it differs.
+    /// Returns a member that is or was in a different call than this rank, whose call has this number and word; and the
+    /// difference.
     fn find_difference(&self, number: u64, word: u64) -> Option<(usize, Difference)> {
         let slots = &self.slots;
         (0..self.size()).filter(|member| *member != slots.me()).find_map(|member| {
@@ -320,7 +316,7 @@ impl SharedGroup {
         })
     }
 
-    /// Asks those whose note is missing what they do, in a wait of a call with this number and word.
+    /// Returns an inquirer to the ranks whose note is missing, for a wait in a call with this number and word.
     fn inquirer<'a>(&'a self, comm: &'a Comm, number: u64, word: u64) -> impl limosa_mpi::observe::Inquiry + 'a {
         let signature = Signature::of_word(word as u32).unwrap_or_default();
         Inquirer::new(comm, signature, None, move |tell| {
@@ -329,7 +325,7 @@ impl SharedGroup {
         })
     }
 
-    /// All members are known to have finished this call.
+    /// Records that all members have finished this call.
     fn raise_floor(&self, number: u64) {
         if self.floor.load(Ordering::Relaxed) < number {
             self.floor.store(number, Ordering::Relaxed);
@@ -340,7 +336,7 @@ impl SharedGroup {
 impl Drop for SharedGroup {
     fn drop(&mut self) {
         if fork::in_child() {
-            // What is shared belongs to the parent.
+            // The shared memory belongs to the parent.
             return;
         }
         SEGMENTS.fetch_sub(1, Ordering::Relaxed);

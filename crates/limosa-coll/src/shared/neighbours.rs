@@ -1,16 +1,17 @@
-//! Exchanges with neighbours (MPI-5 section 8.6): every rank contributes what it has for its destinations, and takes
-//! its blocks of what its sources have. It waits for these ranks only.
+//! Exchanges with neighbours (MPI-5 section 8.6): every rank contributes blocks for its destinations, and takes its
+//! blocks from its sources. It waits for these ranks only.
 //!
-//! How long blocks are, only pairs of ranks know. So who sends decides how they go, and its note says how:
+//! Only pairs of ranks know how long blocks are. The sender therefore decides how they travel, and its note says how:
 //!
 //! | form of the note | when |
 //! |---|---|
-//! | bytes, or where they are | the same for all destinations; or blocks of one length, of which the receivers know the places |
+//! | bytes, or their address | the same block for all destinations; or blocks of one length, whose places the receivers know |
 //! | `BLOCKS` | all other blocks |
 //! | `ROUNDS` | everything goes by messages, because blocks are long, or too many to list |
 //!
-//! Blocks that fit no area go by messages where ranks cannot read each other's memory, or the table says so. A rank waits
-//! for such a message when it has seen the note: whoever sends one has posted its note before it waits for anybody.
+//! Blocks that fit no area go by messages where ranks cannot read each other's memory, or where the table selects
+//! messages. A rank waits for such a message when it has read the note: its sender has posted the note before it waits
+//! for any rank.
 
 use limosa_base::slots::{Awaited, NOTES};
 use limosa_mpi::consts::MPI_PROC_NULL;
@@ -28,19 +29,19 @@ use crate::notes::{BY_MESSAGE, Found, Location, Note};
 use crate::run::run;
 use crate::schedule::{Schedule, copy_own};
 
-/// An exchange, as one rank has it.
+/// An exchange from the view of one rank.
 pub(crate) struct Exchange<'e> {
     pub(crate) neighbours: &'e Neighbours,
     pub(crate) send: Sent<'e>,
     /// A block for each source.
     pub(crate) receive: &'e Blocks,
-    /// The blocks that this rank sends to itself, each with the one that it fills.
+    /// The blocks that this rank sends to itself, each with the block that it fills.
     pub(crate) own: &'e [(usize, usize)],
 }
 
-/// What a rank sends.
+/// The blocks that a rank sends.
 pub(crate) enum Sent<'e> {
-    /// The same to all destinations.
+    /// The same block to all destinations.
     Whole(&'e Buffer),
     /// A block to each destination.
     Blocks(&'e Blocks),
@@ -55,12 +56,12 @@ impl Sent<'_> {
     }
 }
 
-/// What a rank has contributed otherwise than in shared memory.
+/// Contributions of a rank outside shared memory.
 #[derive(Default)]
 struct Contributed {
-    /// What others read in this rank's memory.
+    /// Buffers that other ranks read in this rank's memory.
     kept: Vec<Flat>,
-    /// The blocks that go by messages.
+    /// Blocks that go by messages.
     by_message: Vec<usize>,
 }
 
@@ -70,16 +71,16 @@ impl SharedGroup {
         self.choice(kind).is_ever_shared()
     }
 
-    /// Whether others can read so long a block in this rank's memory, and that is worthwhile.
+    /// Whether others can read a block of this length in this rank's memory, and that is worthwhile.
     fn can_offer(&self, kind: Kind, len: usize) -> bool {
         self.pull && self.choice(kind).is_shared(len)
     }
 }
 
-/// Sends to the destinations and receives from the sources. `plan` begins the schedule of what goes by messages.
+/// Sends to the destinations and receives from the sources. `plan` begins the schedule of the messages.
 ///
 /// # Errors
-/// Ranks disagree about lengths, or about who sends to whom; errors of the machine.
+/// Ranks disagree about lengths, or about their neighbours; errors of the machine.
 pub(crate) fn neighbours(
     call: &SharedCall<'_>,
     exchange: &Exchange<'_>,
@@ -111,12 +112,12 @@ pub(crate) fn neighbours(
 }
 
 impl Exchange<'_> {
-    /// The blocks that go to other ranks, and these.
+    /// Returns the blocks for other ranks, each with its receiver.
     fn destinations(&self, me: usize) -> impl Iterator<Item = (usize, usize)> {
         destinations(self.neighbours, me)
     }
 
-    /// Has everything go by messages; `len`: the length of a block, or 0 if they differ.
+    /// Announces that everything goes by messages; `len`: the length of a block, or 0 if lengths differ.
     fn announce(&self, call: &SharedCall<'_>, len: usize) -> Result<Contributed> {
         call.announce(len)?;
         let by_message = self.destinations(call.me()).map(|(block, _)| block).collect();
@@ -163,7 +164,7 @@ impl Exchange<'_> {
         Ok(Contributed { kept: vec![flat], ..Contributed::default() })
     }
 
-    /// Contributes blocks with a line about each.
+    /// Contributes blocks with a table.
     fn contribute_lines(&self, call: &SharedCall<'_>, blocks: &Blocks) -> Result<Contributed> {
         let me = call.me();
         let count = self.destinations(me).count();
@@ -180,7 +181,7 @@ impl Exchange<'_> {
         };
         call.make_room(NOTES)?;
         let mut contributed = Contributed::default();
-        // SAFETY: the area is this rank's, and nobody reads it before the note below.
+        // SAFETY: the area is this rank's, and no rank reads it before the note below.
         let place = unsafe { area.first(area.bytes) };
         write_blocks(place, (self.neighbours, me), blocks, |block, region, fits| {
             if fits {
@@ -199,7 +200,7 @@ impl Exchange<'_> {
         Ok(contributed)
     }
 
-    /// Takes what the sources have contributed in shared memory. Returns the blocks that come by message, each with
+    /// Takes the contributions of the sources in shared memory. Returns the blocks that come by message, each with
     /// whether a message is known to come.
     fn take_all(&self, call: &SharedCall<'_>, trouble: &mut First) -> Result<Vec<(usize, bool)>> {
         let (mut late, is_whole) = (Vec::new(), matches!(self.send, Sent::Whole(_)));
@@ -219,7 +220,7 @@ impl Exchange<'_> {
         Ok(late)
     }
 
-    /// Receives these blocks, and sends those.
+    /// Receives and sends blocks by messages.
     fn exchange_messages(
         &self,
         call: &SharedCall<'_>,

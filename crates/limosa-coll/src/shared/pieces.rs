@@ -11,7 +11,7 @@ use crate::reducer::Reducer;
 use limosa_mpi::error::Result;
 use limosa_p2p::memory::Region;
 
-/// Reduces. `result` is where this rank wants what it gets, if anything; with `apart` it is not written to before all
+/// Reduces. `result` is the place of this rank's result, if it gets any; with `apart` it is not written to before all
 /// have finished.
 ///
 /// # Errors
@@ -58,7 +58,7 @@ pub(super) fn reduce(
     };
     let mut trouble = First::default();
     while let Some(next) = shared_call.group.slots.take_piece(shared_call.number(), pieces.count()) {
-        // SAFETY: all ranks have offered their memory, of which this piece is worked at by this rank alone.
+        // SAFETY: all ranks have offered their memory, of which this piece belongs to this rank alone.
         trouble.note(unsafe { work.piece(next, &scratch) });
     }
     trouble.note(shared_call.finish_together());

@@ -1,4 +1,4 @@
-//! Notes in the slots: posting them, with what they speak of ([`crate::notes`] has the forms).
+//! Posting of notes and their areas in the slots ([`crate::notes`] has the forms).
 
 use limosa_base::slots::{BODY_BYTES, MAX_STEPS, NOTES, Progress};
 use limosa_p2p::memory::Region;
@@ -9,16 +9,16 @@ use crate::memory::{Flat, read};
 use crate::notes::{Area, Ends, LINE, Location, Note, Notes, nonsense, write_line, write_table};
 use limosa_mpi::error::Result;
 
-/// Parts begin on cache lines.
+/// Alignment of parts in bytes: a cache line.
 const ALIGNED: usize = 64;
 
-/// What must stay as it is until all ranks have finished the call.
+/// Memory that must stay unchanged until all ranks have finished the call.
 #[must_use]
 pub(super) struct Kept(Vec<KeptPart>);
 
 /// A part that stays in this rank's memory.
 pub(super) struct KeptPart {
-    /// The rank that it is for.
+    /// The rank that reads it.
     pub(super) of: usize,
     pub(super) flat: Flat,
     pub(super) len: usize,
@@ -46,11 +46,11 @@ impl SharedCall<'_> {
         Ok(())
     }
 
-    /// Says that this rank takes no further part, to those who wait for its note or for what it does in the round
+    /// Announces that this rank takes no further part, to ranks that wait for its note or for its steps in the round
     /// buffers.
     pub(super) fn decline(&self) -> Result<()> {
         if self.has_given_up() {
-            // They are told why, which a note would keep from them.
+            // They are told the reason, which a note would hide.
             return Ok(());
         }
         self.make_room(NOTES)?;
@@ -59,15 +59,15 @@ impl SharedCall<'_> {
         Ok(())
     }
 
-    /// Says that bytes come through the round buffers.
+    /// Announces that bytes come through the round buffers.
     pub(super) fn announce(&self, len: usize) -> Result<()> {
         self.make_room(NOTES)?;
         self.post(&Note::of_rounds(len));
         Ok(())
     }
 
-    /// Contributes bytes: puts those of the region in the slots if there are few enough, or leaves what is returned
-    /// where it is until all ranks have finished the call. With `copy` the region may be written to before that.
+    /// Contributes the bytes of a region: in the slots if they fit, otherwise in the returned memory, which must stay
+    /// unchanged until all ranks have finished the call. With `copy` the region may be overwritten before that.
     #[inline]
     pub(super) fn contribute(&self, region: &Region, copy: bool) -> Result<Option<Flat>> {
         let len = region.len();
@@ -79,7 +79,7 @@ impl SharedCall<'_> {
         Ok(Some(flat))
     }
 
-    /// Contributes so many bytes, which `fill` writes, as [`SharedCall::contribute`] does; returns where they are,
+    /// Contributes `len` bytes, which `fill` writes, as [`SharedCall::contribute`] does; returns their address,
     /// readable until this rank finishes the call. If `fill` fails, this rank declines.
     pub(super) fn contribute_filled(
         &self,
@@ -112,22 +112,22 @@ impl SharedCall<'_> {
         Ok((flat.start(), Some(flat)))
     }
 
-    /// Says where bytes are in this process's memory.
+    /// Posts the address of bytes in this process's memory.
     pub(super) fn offer(&self, len: usize, start: *const u8) -> Result<()> {
         self.make_room(NOTES)?;
         self.post(&Note::of_address(len, start as u64));
         Ok(())
     }
 
-    /// Says where an operand is in this process's memory, and where its result is wanted.
+    /// Posts the addresses of an operand in this process's memory and of its result.
     pub(super) fn offer_operand(&self, len: usize, ends: Ends, shape: u64) -> Result<()> {
         self.make_room(NOTES)?;
         self.post(&Note::of_operand(len, ends, shape));
         Ok(())
     }
 
-    /// Puts `all` bytes in the slots, which `fill` writes, and says that there are `len`. False, and nothing done, if
-    /// there is no room for so many.
+    /// Writes `all` bytes by `fill` in the slots, and posts a note of `len` bytes. Returns false, with nothing done, if
+    /// there is no room.
     #[inline]
     pub(super) fn lay_out(&self, len: usize, all: usize, fill: impl Fn(&mut [u8])) -> Result<bool> {
         if all <= BODY_BYTES {
@@ -138,7 +138,7 @@ impl SharedCall<'_> {
         }
         let Some(area) = self.own_area(all)? else { return Ok(false) };
         self.make_room(NOTES)?;
-        // SAFETY: the area is this rank's, and nobody reads it before the note below.
+        // SAFETY: the area is this rank's, and no rank reads it before the note below.
         fill(unsafe { area.first(all) });
         self.post(&Note::of_area(len, &area));
         Ok(true)
@@ -146,7 +146,7 @@ impl SharedCall<'_> {
 
     /// Contributes a part for each rank; at least the table of the parts fits a slot.
     ///
-    /// With `copy` the others are copied, so that their memory may be written to at once.
+    /// With `copy` parts outside the slots are copied, so that their memory may be overwritten at once.
     pub(super) fn contribute_parts(&self, parts: &Blocks, copy: bool) -> Result<Kept> {
         let (size, me) = (self.size(), self.me());
         let len = parts.bytes(0);
@@ -164,7 +164,7 @@ impl SharedCall<'_> {
                 return Ok(Kept(Vec::new()));
             }
         }
-        // Where many bytes are laid out, this rank's own are not.
+        // Where many bytes are laid out, this rank's own part is omitted.
         let table = (size * LINE).next_multiple_of(ALIGNED);
         let aligned = |rank: usize| parts.bytes(rank).checked_next_multiple_of(ALIGNED).unwrap_or(usize::MAX);
         let wanted = (0..size).filter(|rank| *rank != me).map(aligned).fold(table, usize::saturating_add);
@@ -175,7 +175,7 @@ impl SharedCall<'_> {
         };
         self.make_room(NOTES)?;
         let mut kept = Vec::new();
-        // SAFETY: the area is this rank's, and nobody reads it before the note below.
+        // SAFETY: the area is this rank's, and no rank reads it before the note below.
         write_table(unsafe { area.first(area.bytes) }, parts, [size, me], ALIGNED, |rank, region, fits| {
             if fits {
                 return Ok(None);
@@ -189,10 +189,10 @@ impl SharedCall<'_> {
         Ok(Kept(kept))
     }
 
-    /// Says for each rank where it may write how many bytes, if it may: `places[rank]`.
+    /// Offers each rank memory to write to, with its length, if it gets any: `places[rank]`.
     pub(super) fn offer_places(&self, places: &[Option<(u64, usize)>]) -> Result<()> {
         let area = Area { bytes: places.len() * LINE, ..self.own_slot()? };
-        // SAFETY: the area is this rank's, and nobody reads it before the note below.
+        // SAFETY: the area is this rank's, and no rank reads it before the note below.
         let table = unsafe { area.first(area.bytes) };
         for (rank, place) in places.iter().enumerate() {
             let (address, len) = place.unwrap_or((0, 0));
@@ -202,7 +202,7 @@ impl SharedCall<'_> {
         Ok(())
     }
 
-    /// Finishes the call, when whatever was kept for other ranks is not needed any more.
+    /// Finishes the call, when the memory kept for other ranks is no longer needed.
     pub(super) fn settle(&self, kept: &Kept) -> Result<()> {
         if kept.0.is_empty() {
             self.finish();
@@ -211,7 +211,7 @@ impl SharedCall<'_> {
         self.finish_together()
     }
 
-    /// As [`SharedCall::settle`], for what this rank has contributed for all, and after an operation with this outcome.
+    /// As [`SharedCall::settle`], for this rank's contribution to all, and after an operation with this outcome.
     #[inline]
     pub(super) fn settle_own(&self, kept: Option<Flat>, outcome: Result<()>) -> Result<()> {
         if kept.is_none() {
@@ -223,7 +223,7 @@ impl SharedCall<'_> {
 
     // ---- the group's note ------------------------------------------------------------------------------------------
 
-    /// Counts this rank as arrived; true for the last one, who posts the note of the group.
+    /// Counts this rank as arrived; true for the last rank, which posts the note of the group.
     pub(super) fn arrive(&self) -> Result<bool> {
         self.make_room(NOTES)?;
         Ok(self.group.slots.arrive(self.number()) == self.size() as u64)
@@ -235,17 +235,17 @@ impl SharedCall<'_> {
         self.group.tell();
     }
 
-    /// Says that there is nothing for all, because ranks disagree.
+    /// Posts a note of the group without bytes, because ranks disagree.
     pub(super) fn speak_for_all_of_failure(&self) {
         self.post_for_all(&Note::of_nothing());
     }
 
-    /// Tells all where shared memory is.
+    /// Posts the place of shared memory in the note of the group.
     pub(super) fn post_place_for_all(&self, place: u64) {
         self.post_for_all(&Note::of_address(0, place));
     }
 
-    /// Where shared memory is, once the note of the group is there.
+    /// Returns the place of shared memory, once the note of the group is posted.
     pub(super) fn place_for_all(&self) -> Result<u64> {
         match self.posted(self.size())?.place {
             Location::There { address } => Ok(address),

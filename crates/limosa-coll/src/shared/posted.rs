@@ -1,4 +1,4 @@
-//! Notes in the slots: waiting for what others have posted, and taking it.
+//! Waiting for notes in the slots, and taking contributions.
 
 use limosa_base::clock;
 use limosa_base::slots::Awaited;
@@ -10,7 +10,7 @@ use crate::memory::{Flat, write};
 use crate::notes::{Found, Location, Notes, nonsense, withdrawn};
 use limosa_mpi::error::{Error, Result, error_of};
 
-/// How long a rank that sees another one give up waits to be told why.
+/// Longest wait for the reason why another rank has given up.
 const MOST_EXPLAINING_NS: u64 = 1_000_000_000;
 
 impl SharedCall<'_> {
@@ -27,24 +27,24 @@ impl SharedCall<'_> {
         posted
     }
 
-    /// True if a rank's note is there.
+    /// Whether a rank's note is posted.
     pub(super) fn has_note(&self, rank: usize) -> bool {
         self.group.slots.holds(Awaited::Note(rank, self.number()))
     }
 
-    /// What a rank (or the group) has contributed, whose note is there.
+    /// Finds the contribution of a rank or the group, whose note is posted.
     ///
     /// # Errors
-    /// Those of [`Notes::find`].
+    /// Errors of [`Notes::find`].
     #[inline(always)]
     pub(super) fn posted(&self, rank: usize) -> Result<Found> {
         self.group.find(rank, self.number(), self.signed()).map_err(|error| self.explained(error))
     }
 
-    /// What a rank, whose note is there, has contributed for this one.
+    /// Finds the contribution of a rank, whose note is posted, for this rank.
     ///
     /// # Errors
-    /// Those of [`Notes::find_part`].
+    /// Errors of [`Notes::find_part`].
     pub(super) fn posted_part(&self, rank: usize) -> Result<Found> {
         self.group.find_part(rank, self.number(), self.signed()).map_err(|error| self.explained(error))
     }
@@ -57,7 +57,7 @@ impl SharedCall<'_> {
     pub(super) fn meet_all(&self) -> Result<()> {
         let all_are_here = || self.group.slots().all_noted(self.number(), self.signed().word);
         if all_are_here() {
-            // Who is in this call has finished the one before.
+            // A rank in this call has finished the previous one.
             self.group.raise_floor(self.number() - 1);
             return Ok(());
         }
@@ -65,7 +65,7 @@ impl SharedCall<'_> {
         if all_are_here() { Ok(()) } else { self.check_all() }
     }
 
-    /// Looks whether all ranks, whose notes are there, are in this operation.
+    /// Checks that all ranks, whose notes are posted, are in this operation.
     ///
     /// # Errors
     /// As for [`SharedCall::posted`].
@@ -77,11 +77,12 @@ impl SharedCall<'_> {
         })
     }
 
-    /// What is wrong with a note, or with a copy: where collectives have ended, why; this rank then takes no further part.
+    /// Replaces the error of a note or a copy by its reason if collectives have ended; this rank then takes no further
+    /// part.
     #[cold]
     pub(super) fn explained(&self, error: Error) -> Error {
         let engine = &self.group.engine;
-        // A rank that has taken its note back knows why, and this one is about to be told.
+        // A rank that has withdrawn its note knows the reason, and this rank is about to receive it.
         let is_given_up = error.class == limosa_mpi::consts::MPI_ERR_PROC_ABORTED;
         let end = clock::now_ns() + if is_given_up { MOST_EXPLAINING_NS } else { 0 };
         loop {
@@ -97,15 +98,15 @@ impl SharedCall<'_> {
         }
     }
 
-    /// Brings what a rank has contributed, and was checked, to a region.
+    /// Copies a checked contribution of a rank to a region.
     #[inline]
     pub(super) fn take(&self, rank: usize, posted: Found, region: &Region) -> Result<()> {
         match posted.place {
             Location::Nowhere | Location::InRounds | Location::ByMessage => Ok(()),
             Location::Operand { .. } | Location::InBlocks(_) | Location::InLentBlocks { .. } => Err(nonsense(rank)),
             Location::Here(start) => {
-                // SAFETY: so many bytes are there, as was checked; their writer leaves them alone until this rank has
-                // finished.
+                // SAFETY: so many bytes are posted, as was checked; their writer leaves them unchanged until this rank
+                // has finished.
                 write(region, unsafe { std::slice::from_raw_parts(start, posted.len) });
                 Ok(())
             }

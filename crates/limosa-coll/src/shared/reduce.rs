@@ -1,8 +1,8 @@
-//! Blocking reductions and scans in the memory that all members share.
+//! Blocking reductions and scans in memory that all members share.
 //!
-//! Operands that fit a slot are put in the slots, and who needs a result combines them there. If all need the same
-//! result and ranks share processors, the last one to arrive combines for all. Larger operands are reduced by pieces
-//! ([`super::pieces`]).
+//! Operands that fit a slot are copied to the slots, and ranks that receive a result combine them there. If all receive
+//! the same result and ranks share processors, the last rank to arrive combines for all. Larger operands are reduced by
+//! pieces ([`super::pieces`]).
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
 use limosa_p2p::memory::Region;
 
-/// All ranks get the operands combined.
+/// Combines the operands at all ranks.
 pub(crate) fn allreduce(shared_call: &SharedCall<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>) -> Result<()> {
     let (bytes, size) = (input.bytes(), shared_call.size());
     let in_place = input.base == result.base;
@@ -30,7 +30,7 @@ pub(crate) fn allreduce(shared_call: &SharedCall<'_>, input: &Buffer, result: &B
     if !select::folds(shared_call.group, shared_call.kind, bytes) {
         let outcome = pieces::reduce(shared_call, &reducer, input, Some(&result.region()), false, &Delivery::All);
         if outcome.is_err() {
-            // Ranks with small operands count who comes.
+            // With small operands, arriving ranks are counted.
             leave_early(shared_call)?;
         }
         return outcome;
@@ -49,7 +49,7 @@ pub(crate) fn allreduce(shared_call: &SharedCall<'_>, input: &Buffer, result: &B
     shared_call.group.raise_floor(shared_call.number() - 1);
     let posted = shared_call.posted(size)?;
     if matches!(posted.place, Location::Nowhere) {
-        // Ranks disagree: with whom, each finds out by itself.
+        // Ranks disagree. Each rank finds out by itself with which rank.
         for rank in 0..size {
             shared_call.posted(rank)?.check(rank, bytes)?;
         }
@@ -58,12 +58,12 @@ pub(crate) fn allreduce(shared_call: &SharedCall<'_>, input: &Buffer, result: &B
     shared_call.take(size, posted.check(size, bytes)?, &result.region())
 }
 
-/// The last rank to arrive combines the operands and posts the result as the note of the group.
+/// Combines the operands at the last rank to arrive, which posts the result as the note of the group.
 fn combine_for_all(shared_call: &SharedCall<'_>, reducer: &Reducer<'_>, bytes: usize) -> Result<()> {
     let size = shared_call.size();
     shared_call.look_for_other_ops();
     let outcome = shared_call.speak_for_all(bytes, |into| {
-        // SAFETY: `into` has room for the operand, and nobody else uses it.
+        // SAFETY: `into` has room for the operand, and no other thread uses it.
         unsafe { shared_call.led(reducer).fold(shared_call, 0..size, bytes, 0..bytes, into) }
     });
     if outcome.is_err() {
@@ -72,7 +72,7 @@ fn combine_for_all(shared_call: &SharedCall<'_>, reducer: &Reducer<'_>, bytes: u
     outcome
 }
 
-/// This rank takes no part in a reduction to all, but must be counted.
+/// Counts a rank that takes no part in a reduction to all.
 fn leave_early(shared_call: &SharedCall<'_>) -> Result<()> {
     if select::meets_in_the_middle(shared_call.group) && shared_call.arrive()? {
         shared_call.speak_for_all_of_failure();
@@ -80,7 +80,7 @@ fn leave_early(shared_call: &SharedCall<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The root gets the operands combined.
+/// Combines the operands at the root.
 pub(crate) fn reduce(
     shared_call: &SharedCall<'_>,
     input: &Buffer,
@@ -112,7 +112,7 @@ pub(crate) fn reduce(
     shared_call.settle_own(kept, folded)
 }
 
-/// Each rank gets its part, of `counts[rank]` elements, of the operands combined.
+/// Gives each rank its part, of `counts[rank]` elements, of the combined operands.
 pub(crate) fn reduce_scatter(
     shared_call: &SharedCall<'_>,
     input: &Buffer,
@@ -137,18 +137,18 @@ pub(crate) fn reduce_scatter(
     shared_call.settle_own(kept, folded)
 }
 
-/// Each rank gets the operands of the ranks up to itself combined.
+/// Gives each rank the combined operands of the ranks up to itself.
 pub(crate) fn scan(shared_call: &SharedCall<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>) -> Result<()> {
     prefix(shared_call, input, result, op, true)
 }
 
-/// Each rank but the first gets the operands of the ranks before itself combined.
+/// Gives each rank but the first the combined operands of lower ranks.
 pub(crate) fn exscan(shared_call: &SharedCall<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>) -> Result<()> {
     prefix(shared_call, input, result, op, false)
 }
 
-/// Small operands go along a chain: each rank puts its own to what the one before it has combined, and passes that on.
-/// It waits for nobody else, so that in a row of such operations ranks run ahead of those behind them.
+/// Scans. Small operands go along a chain: each rank appends its own to the combined operands of the previous rank, and
+/// posts the result. It waits for the previous rank only, so that in a series of such operations lower ranks run ahead.
 fn prefix(shared_call: &SharedCall<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>, with_own: bool) -> Result<()> {
     let (bytes, me) = (input.bytes(), shared_call.me());
     let in_place = input.base == result.base;
@@ -174,8 +174,8 @@ fn prefix(shared_call: &SharedCall<'_>, input: &Buffer, result: &Buffer, op: &Ar
             scratch.start()
         }
     };
-    // SAFETY: memory in the slots, of the result, or temporary memory, of as many bytes; what comes before was posted,
-    // and stays until this rank has finished. An operand that is in place already is left there.
+    // SAFETY: memory in the slots, of the result, or temporary memory, of as many bytes. The operands of lower ranks
+    // were posted, and stay until this rank has finished. An operand that is in place already is left there.
     let combine = |into: *mut u8| unsafe {
         if own.as_contiguous() != Some(into) {
             read(&own, std::slice::from_raw_parts_mut(into, bytes));
@@ -204,13 +204,14 @@ fn prefix(shared_call: &SharedCall<'_>, input: &Buffer, result: &Buffer, op: &Ar
 }
 
 impl SharedCall<'_> {
-    /// A reducer with the operation of the leader, whose note is there.
+    /// Returns the reducer with the operation of the leader, whose note is posted.
     #[inline]
     pub(super) fn led<'r>(&self, reducer: &Reducer<'r>) -> Reducer<'r> {
         reducer.led_by(self.group.leading_op(self.number(), self.signed()))
     }
 
-    /// Tells if ranks have named different operations, whose notes are there, for the leader, which may read none.
+    /// Warns if ranks have named different operations in their posted notes, on behalf of the leader, which may read no
+    /// note.
     fn look_for_other_ops(&self) {
         let (slots, number, word) = (&self.group.slots, self.number(), self.signed().word);
         let leader = self.group.leader(self.signed());
@@ -231,7 +232,7 @@ impl SharedCall<'_> {
             self.post_for_all(&note);
             return Ok(());
         }
-        // This rank has arrived last, after having used its own slot: that of the group is free too.
+        // This rank has arrived last, after using its own slot, so the group's slot is free too.
         let slot = self.group.slot(self.size(), self.number());
         assert!(bytes <= slot.bytes, "{bytes} bytes do not fit a slot");
         fill(slot.start)?;

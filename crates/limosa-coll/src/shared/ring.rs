@@ -1,13 +1,11 @@
-//! RingBuffers: memory of each rank's own that it shares, gone through in a circle, for what does not fit a slot but is
-//! worth two copies.
+//! Ring buffers: shared memory of each rank for contributions that do not fit a slot but are worth two copies.
 //!
-//! A rank makes its ring buffer when it first needs it, and tells nobody: the place is in the slots, and notes say
-//! where in the ring buffer something is. So ranks need not agree on it; who gets no memory for a ring buffer leaves
-//! its bytes where they are, and others fetch them there. What was put in a ring buffer stays until all have finished
-//! the call, so that a rank can run ahead by as many operations as fit.
+//! A rank creates its ring buffer when it first needs it, without an agreement: the slots have its place, and notes
+//! have places in it. A rank without memory for a ring buffer leaves its bytes in place, where readers fetch them.
+//! Bytes in a ring buffer stay until all have finished the call, so a rank can run ahead by as many operations as fit.
 //!
-//! A ring buffer is larger than a processor's own cache, where that is possible: to write cache lines that their last
-//! reader still holds takes four times as long as to write lines that nobody holds.
+//! If possible, a ring buffer is larger than a processor's own cache: writing cache lines that their last reader still
+//! holds takes four times as long as writing free lines.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,28 +22,28 @@ use limosa_mpi::check;
 use limosa_mpi::error::{Error, Result};
 use limosa_mpi::fail;
 
-/// RingBuffers that this process has made.
+/// Number of ring buffers that this process has made.
 static RINGS: AtomicUsize = AtomicUsize::new(0);
 
-/// The ring buffers of a communicator's members, as one of them sees them.
+/// The ring buffers of a communicator's members, from the view of one of them.
 pub(super) struct RingBuffers {
-    /// By rank, once they are needed; `None` inside if there is no memory.
+    /// Ring buffers by rank, once they are needed; `None` inside if there is no memory.
     mapped: Box<[OnceLock<Option<Shared<Bytes>>>]>,
     round: Mutex<Round>,
 }
 
-/// How this rank goes round its ring buffer. Positions only grow; in the ring buffer they are what remains of them
-/// after whole rounds.
+/// Position of this rank in its ring buffer. Positions only grow; the place in the ring buffer is the position modulo
+/// its size.
 #[derive(Default)]
 struct Round {
     at: u64,
-    /// What may be in use: by which call, and where it begins; the oldest first.
+    /// Ranges that may be in use: the call that uses it, and its first position; the oldest first.
     used: VecDeque<(u64, u64)>,
 }
 
 impl Round {
-    /// Takes the next `len` bytes of a ring buffer of `ring`, in one piece, for a call. Returns where they begin in the
-    /// ring buffer, and the call that all must have finished before they are written to, if there is any.
+    /// Takes the next `len` contiguous bytes of a ring buffer of `ring` bytes for a call. Returns their place, and the
+    /// call, if any, that all must have finished before they are written to.
     fn take(&mut self, shared_call: u64, len: usize, ring: usize) -> (usize, Option<u64>) {
         let (len, ring) = (len as u64, ring as u64);
         if self.at % ring + len > ring {
@@ -70,7 +68,7 @@ impl RingBuffers {
 }
 
 impl SharedGroup {
-    /// This rank's ring buffer, which is made if that has not been tried.
+    /// Returns this rank's ring buffer; the first call creates it.
     fn own_ring(&self) -> Option<&Shared<Bytes>> {
         let make = || {
             let ring = if RINGS.fetch_add(1, Ordering::Relaxed) < select::MOST_RINGS {
@@ -93,7 +91,7 @@ impl SharedGroup {
         self.rings.mapped[self.slots.me()].get_or_init(make).as_ref()
     }
 
-    /// The ring buffer of a rank that has told of it.
+    /// Returns the ring buffer of a rank that has posted its place.
     fn ring_of(&self, rank: usize) -> Option<&Shared<Bytes>> {
         self.rings.mapped[rank].get_or_init(|| self.map_ring(self.slots.area_of(rank)?)).as_ref()
     }
@@ -105,7 +103,7 @@ impl SharedGroup {
         Some(memory)
     }
 
-    /// Gives the memory of all ring buffers back; called by the last user.
+    /// Frees the memory of all ring buffers; called by the last user.
     pub(super) fn free_rings(&self) {
         let memory = self.engine.expect_host_memory();
         (0..self.size())
@@ -113,7 +111,7 @@ impl SharedGroup {
             .for_each(|place| memory.free_area(place, select::ring_bytes(self.size())));
     }
 
-    /// This process does not use its ring buffer any more.
+    /// Releases this process's own ring buffer.
     pub(super) fn forget_ring(&self) {
         if self.slots.area_of(self.slots.me()).is_some() {
             RINGS.fetch_sub(1, Ordering::Relaxed);
@@ -122,11 +120,11 @@ impl SharedGroup {
 }
 
 impl SharedCall<'_> {
-    /// Room for `len` bytes on this rank's ring buffer, in use until all have finished the call; `None` if there is no
-    /// memory for a ring buffer.
+    /// Returns room for `len` bytes in this rank's ring buffer, in use until all have finished the call; `None` if
+    /// there is no memory for a ring buffer.
     ///
     /// # Errors
-    /// Those of waiting.
+    /// Errors of waiting.
     pub(super) fn room_on_ring(&self, len: usize) -> Result<Option<Area>> {
         let Some(ring) = self.group.own_ring() else { return Ok(None) };
         let all = ring.mapping().len();
@@ -160,7 +158,7 @@ impl Notes for SharedGroup {
     fn differ(&self, rank: usize, difference: Difference) -> Error {
         let rank_of = |place: usize| self.ranks.get(place).map(|rank| *rank as usize);
         let error = disagreement::error([rank_of(rank), rank_of(self.slots.me())], difference);
-        disagreement::raise(&self.engine, self.context, &self.everybody, error)
+        disagreement::raise(&self.engine, self.context, &self.comm_group, error)
     }
 
     /// Areas beside the slots are places on ring buffers, counted from 1.

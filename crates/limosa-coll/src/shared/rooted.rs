@@ -1,7 +1,8 @@
-//! What a root and its partners do for long data: one rank sends to all, or receives from all.
+//! Long data between a root and its partners: from one rank to all, or from all to one.
 //!
-//! What fits a slot is put in the slots. For larger messages each non-root has a transfer with the root, at which both
-//! copy. A root that shares its processor with others helps those that are there, and leaves the rest to themselves.
+//! A contribution that fits a slot is copied there. For larger messages each non-root has a transfer with the root, in
+//! which both copy. A root that shares its processor with others helps the ranks that are present, and leaves the
+//! others to themselves.
 
 use limosa_p2p::memory::Region;
 
@@ -16,7 +17,7 @@ use crate::notes::Location;
 use crate::schedule::copy_own;
 use limosa_mpi::error::Result;
 
-/// All ranks get what the root has, which is more than is put in the slots.
+/// Copies the root's data, which exceed a slot or ring buffer, to all ranks.
 pub(super) fn bcast_long(shared_call: &SharedCall<'_>, region: &Region, root: usize) -> Result<()> {
     let len = region.len();
     if select::in_rounds(shared_call.group, shared_call.kind, len)
@@ -45,8 +46,8 @@ pub(super) fn bcast_long(shared_call: &SharedCall<'_>, region: &Region, root: us
     Ok(())
 }
 
-/// The root copies what others want from it too, `(start, bytes)` for each rank that has a transfer, and then waits
-/// until all have finished.
+/// Copies, at the root, to ranks that have a transfer, `(start, bytes)` for each, and then waits until all have
+/// finished.
 fn help_all(shared_call: &SharedCall<'_>, sources: impl Iterator<Item = Option<(*mut u8, usize)>>) -> Result<()> {
     let mut trouble = First::default();
     for (rank, source) in sources.enumerate() {
@@ -55,7 +56,7 @@ fn help_all(shared_call: &SharedCall<'_>, sources: impl Iterator<Item = Option<(
             continue;
         }
         shared_call.wait_for(rank)?;
-        // Where that rank has another number of bytes, it knows and says so.
+        // If that rank has another number of bytes, it raises the error itself.
         if let Ok(posted) = shared_call.posted(rank)
             && let Location::There { address } = posted.place
             && posted.len == len
@@ -69,7 +70,7 @@ fn help_all(shared_call: &SharedCall<'_>, sources: impl Iterator<Item = Option<(
     trouble.end()
 }
 
-/// The root of a scatter copies the long ones of the parts that it has kept in its memory, too.
+/// Copies, at the root of a scatter, the long parts that are kept in its memory.
 pub(super) fn help_with_parts(shared_call: &SharedCall<'_>, kept: &Kept) -> Result<()> {
     let is_long = |part: &&KeptPart| part.len >= select::SCATTER_TOGETHER;
     if !kept.iter().any(|part| is_long(&part)) {
@@ -82,7 +83,7 @@ pub(super) fn help_with_parts(shared_call: &SharedCall<'_>, kept: &Kept) -> Resu
     help_all(shared_call, sources.into_iter())
 }
 
-/// Takes this rank's part of what the root has.
+/// Takes this rank's part of the root's data.
 pub(super) fn take_part(shared_call: &SharedCall<'_>, root: usize, region: &Region) -> Result<()> {
     let (me, len) = (shared_call.me(), region.len());
     shared_call.wait_for(root)?;
@@ -110,16 +111,16 @@ pub(super) fn take_part(shared_call: &SharedCall<'_>, root: usize, region: &Regi
     Ok(())
 }
 
-/// Contributes what only the root takes.
+/// Contributes bytes that only the root takes.
 pub(super) fn contribute_to(shared_call: &SharedCall<'_>, region: &Region, root: usize) -> Result<()> {
     let Some(flat) = shared_call.contribute(region, false)? else { return Ok(()) };
     if shared_call.puts(region.len()) {
-        // There was no memory to put it in: the root fetches it.
+        // There was no memory for them: the root fetches the bytes.
         return shared_call.finish_together();
     }
     shared_call.wait_for(root)?;
     let posted = shared_call.posted_part(root)?;
-    // Where the root has room for another number of bytes, it knows and says so.
+    // If the root has room for another number of bytes, it raises the error itself.
     if let Location::There { address } = posted.place
         && posted.len == region.len()
     {
@@ -133,7 +134,7 @@ pub(super) fn contribute_to(shared_call: &SharedCall<'_>, region: &Region, root:
     Ok(())
 }
 
-/// The root takes what all ranks have contributed to it, and brings its own bytes to their place.
+/// Takes, at the root, the contributions of all ranks, and copies its own bytes to their place.
 pub(super) fn take_each(shared_call: &SharedCall<'_>, own: Option<Region>, receive: &Blocks) -> Result<()> {
     let (me, size) = (shared_call.me(), shared_call.size());
     let is_large = |rank: usize| rank != me && !shared_call.puts(receive.bytes(rank));
@@ -163,8 +164,7 @@ pub(super) fn take_each(shared_call: &SharedCall<'_>, own: Option<Region>, recei
             (Location::There { address }, Some(room)) => {
                 let transfer =
                     Transfer { of: rank, partner: rank, local: room.start(), remote: address, len: posted.len };
-                // SAFETY: room for this many bytes, which nobody else uses but the rank; the rank has offered its
-                // bytes.
+                // SAFETY: room for this many bytes, which only that rank uses; the rank has offered its bytes.
                 trouble.note(unsafe { transfer.work(shared_call, Way::Pull) });
                 open.push((rank, transfer));
             }
@@ -174,7 +174,7 @@ pub(super) fn take_each(shared_call: &SharedCall<'_>, own: Option<Region>, recei
         }
     }
     if is_waited_for && !offers {
-        // A rank has more bytes than there is room for, and waits to be told where.
+        // A rank has more bytes than there is room for, and waits for an address.
         shared_call.decline()?;
     }
     shared_call.group.raise_floor(shared_call.number() - 1);

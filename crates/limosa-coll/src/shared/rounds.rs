@@ -1,18 +1,18 @@
 //! Large collectives through shared memory, in rounds.
 //!
-//! A copy from process to process costs the kernel much for each page, most of all for pages that it has not just seen.
-//! When each byte has several readers, or several writers share a processor, it is cheaper to copy it twice: into round
-//! buffers beside the slots, and out of it by whoever wants it. The round buffers have a part for each rank and one for
-//! the group. It is made when a communicator first needs it.
+//! A copy between processes costs the kernel much time per page, most of all for pages that it has not accessed
+//! recently. If each byte has several readers, or several writers share a processor, two copies are cheaper: into round
+//! buffers beside the slots, and out of them by each reader. The round buffers have a part for each rank and one for
+//! the group. They are made when a communicator first needs them.
 //!
-//! Each part has two halves, used by calls of even and of odd number, so that a call can begin while the one before it
+//! Each part has two halves, used by calls of even and of odd number, so that a call can begin while the previous call
 //! ends.
 //!
 //! | operation | a round |
 //! |---|---|
-//! | broadcast | all parts are one ring: the root fills chunks, the others copy them out; all go on when all have |
-//! | reductions | every rank copies in; whoever runs combines the next few kilobytes of all; every rank copies out |
-//! | all to all | every rank copies in, then copies out what it wants; rounds alternate between quarters: a wait each |
+//! | broadcast | all parts are one ring: the root fills chunks, other ranks copy them out; all continue when all have |
+//! | reductions | every rank copies in; any running rank combines the next few kilobytes of all; every rank copies out |
+//! | alltoall | every rank copies in, then copies out its own data; rounds alternate between quarters: a wait each |
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,16 +31,16 @@ use crate::schedule::copy_own;
 use limosa_mpi::error::Result;
 use limosa_mpi::fail;
 
-/// Steps before the first round: what a rank says of the round buffers when it is made.
+/// Steps before the first round: whether a rank has made the round buffers.
 const MADE: u64 = 1;
 const NOT_MADE: u64 = 2;
 /// The step of the first round.
 const FIRST: u64 = 4;
 
-/// Round buffers of this process.
+/// Number of round buffers of this process.
 pub(super) static ROUND_BUFFERS: AtomicUsize = AtomicUsize::new(0);
 
-/// The round buffers as one call uses it.
+/// One call's view of the round buffers.
 pub(super) struct Rounds<'a> {
     shared_call: &'a SharedCall<'a>,
     round_buffers: &'a RoundBuffers,
@@ -48,18 +48,18 @@ pub(super) struct Rounds<'a> {
     half: usize,
     /// Bytes of the operation, on which all must agree.
     len: usize,
-    /// The ranks have agreed already.
+    /// Whether the ranks have agreed already.
     agreed: Cell<bool>,
 }
 
 impl<'a> Rounds<'a> {
-    /// Uses the round buffers in this call, in which all ranks are about to do so for `len` bytes. Makes it the first
-    /// time, for which ranks must come together. If only those who agree with a `leader` are about to, the others being
-    /// ready to decline, it is named. `None` if there is no memory for it, but memory of other processes can be
-    /// accessed; the call has then been renewed.
+    /// Uses the round buffers in this call, in which all ranks are about to use them for `len` bytes. The first call
+    /// creates them, for which ranks must meet. If only the ranks that agree with a `leader` are about to use them, and
+    /// the others are ready to decline, `leader` names it. Returns `None` if there is no memory for them, but memory of
+    /// other processes can be accessed; the call has then been renewed.
     ///
     /// # Errors
-    /// `MPI_ERR_NO_MEM`, `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` if ranks disagree, and those of waiting.
+    /// `MPI_ERR_NO_MEM`; `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT` if ranks disagree; errors of waiting.
     pub(super) fn begin(
         shared_call: &'a SharedCall<'a>,
         len: usize,
@@ -96,7 +96,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Says that this rank has filled its part for the first round. Its note is posted with that, unless ranks have
+    /// Announces that this rank has filled its part for the first round. Posts its note with that, unless ranks have
     /// agreed before.
     fn show_first(&self) -> Result<()> {
         self.advance(1);
@@ -111,7 +111,7 @@ impl<'a> Rounds<'a> {
         Ok(())
     }
 
-    /// Where the part of a rank, or of the group, is in this call.
+    /// Returns the address of the part of a rank, or of the group, in this call.
     fn part(&self, rank: usize) -> *mut u8 {
         self.shared_call.part_of(self.round_buffers, rank)
     }
@@ -120,7 +120,7 @@ impl<'a> Rounds<'a> {
         Progress::new(self.shared_call.number(), FIRST + round)
     }
 
-    /// This rank has done its part of so many rounds.
+    /// Records that this rank has done its part of so many rounds.
     fn advance(&self, rounds: u64) {
         self.shared_call.advance(self.step(rounds));
     }
@@ -154,12 +154,12 @@ fn check_all(shared_call: &SharedCall<'_>, len: usize) -> Result<()> {
 
 impl Drop for Rounds<'_> {
     fn drop(&mut self) {
-        // Whatever has happened: nobody shall wait for this rank.
+        // In any case, no rank may wait for this rank any longer.
         self.shared_call.advance(Progress::new(self.shared_call.number(), MAX_STEPS));
     }
 }
 
-/// Makes the round buffers, in a call in which all ranks do so.
+/// Creates the round buffers, in a call in which all ranks do.
 fn make(shared_call: &SharedCall<'_>) -> Result<Option<RoundBuffers>> {
     let (size, part_bytes) = (shared_call.size(), select::part_bytes(shared_call.size()));
     let bytes = RoundBuffers::bytes(size, part_bytes);
@@ -173,7 +173,7 @@ fn make(shared_call: &SharedCall<'_>) -> Result<Option<RoundBuffers>> {
     let round_buffers = memory.map_area::<Bytes>(place, bytes).ok().map(|memory| RoundBuffers::new(memory, part_bytes));
     shared_call.advance(Progress::new(shared_call.number(), if round_buffers.is_some() { MADE } else { NOT_MADE }));
     shared_call.wait(Awaited::AllProgress(Progress::new(shared_call.number(), MADE)))?;
-    // Whoever has gone on already has seen that all have it.
+    // A rank that has continued already has seen that all ranks have them.
     let all = (0..size)
         .all(|rank| shared_call.group.slots.progress_of(rank) != Progress::new(shared_call.number(), NOT_MADE));
     if all {
@@ -188,7 +188,7 @@ fn make(shared_call: &SharedCall<'_>) -> Result<Option<RoundBuffers>> {
 }
 
 impl SharedGroup {
-    /// Gives the round buffers's memory back; called by the last user.
+    /// Frees the round buffers; called by the last user.
     pub(super) fn free_round_buffers(&self) {
         if self.round_buffers.get().is_some_and(Option::is_some) {
             let place = self.round_buffers_place.load(Ordering::Relaxed);
@@ -199,7 +199,7 @@ impl SharedGroup {
     }
 }
 
-/// All ranks get what the root has.
+/// Copies the root's data to all ranks.
 pub(super) fn bcast(rounds: &Rounds<'_>, region: &Region, root: usize) -> Result<()> {
     let (shared_call, len) = (rounds.shared_call, region.len());
     let chunk = select::chunk_bytes(rounds.half);
@@ -215,7 +215,7 @@ pub(super) fn bcast(rounds: &Rounds<'_>, region: &Region, root: usize) -> Result
         let here = chunk.min(len - offset);
         if shared_call.me() == root {
             if index >= ring {
-                // This rank's own mark is ahead of the others': they alone are waited for.
+                // This rank's own mark is ahead of the others': the wait is for them alone.
                 rounds.wait_for_all(index + 1 - ring)?;
             }
             // SAFETY: a chunk of the round buffers, which all others have copied out, or which was not used in this
@@ -231,7 +231,8 @@ pub(super) fn bcast(rounds: &Rounds<'_>, region: &Region, root: usize) -> Result
                 shared_call.agree_with(root, len)?;
             }
             shared_call.wait(Awaited::Progress(root, rounds.step(index + 1)))?;
-            // SAFETY: a chunk of the round buffers, which the root has filled and leaves alone until this rank goes on.
+            // SAFETY: a chunk of the round buffers, which the root has filled and leaves unchanged until this rank
+            // continues.
             region.write(offset, unsafe { std::slice::from_raw_parts(place(index), here) });
             rounds.advance(index + 1);
         }
@@ -239,7 +240,7 @@ pub(super) fn bcast(rounds: &Rounds<'_>, region: &Region, root: usize) -> Result
     Ok(())
 }
 
-/// Reduces. `result` is where this rank wants what it gets, if anything.
+/// Reduces. `result` is the place of this rank's result, if it gets any.
 pub(super) fn reduce(
     rounds: &Rounds<'_>,
     reducer: &Reducer<'_>,
@@ -269,7 +270,7 @@ pub(super) fn reduce(
     for round in 0..all_rounds {
         let offset = round as usize * per_round;
         let len = per_round.min(bytes - offset);
-        // SAFETY: this rank's part, which nobody reads now: the round before is combined.
+        // SAFETY: this rank's part, which no rank reads now: the previous round is combined.
         operand.read(offset, unsafe { std::slice::from_raw_parts_mut(rounds.part(me), len) });
         if round == 0 {
             rounds.show_first()?;
@@ -286,7 +287,7 @@ pub(super) fn reduce(
             }
         };
         if !gets_any && round + 1 == all_rounds && !shared_call.group.slots.holds(everything_is_there) {
-            // The others can do without this rank.
+            // The others do not need this rank.
             break;
         }
         rounds.agree()?;
@@ -296,7 +297,7 @@ pub(super) fn reduce(
         while let Some(next) = shared_call.group.slots.take_piece(shared_call.number(), pieces_before + pieces) {
             let from = (next - pieces_before) as usize * piece;
             let here = piece.min(len - from);
-            // SAFETY: all operands are there, and this piece is worked at by this rank alone.
+            // SAFETY: all operands are there, and this piece belongs to this rank alone.
             trouble.note(unsafe { combine(rounds, &led, from, here, delivery) });
             if shared_call.group.slots.count_piece(shared_call.number()) == pieces_before + pieces {
                 shared_call.advance_all(rounds.step(round + 1));
@@ -305,12 +306,13 @@ pub(super) fn reduce(
         pieces_before += pieces;
         shared_call.wait(Awaited::Progress(shared_call.size(), rounds.step(round + 1)))?;
         if let (true, Some(region)) = (gets_any, result) {
-            // SAFETY: the result is there, and stays until this rank goes on.
+            // SAFETY: the result is complete, and stays until this rank continues.
             unsafe { copy_out(rounds, region, apart.as_ref(), offset, len, delivery) };
         }
     }
     if let (Some(apart), Some(region)) = (apart, result) {
-        // Who reduces in place has read its operand by now; that others read it too they have said.
+        // A rank that reduces in place has read its operand by now, and the others have recorded that they have read it
+        // too.
         apart.deliver(region);
     }
     trouble.end()
@@ -319,7 +321,7 @@ pub(super) fn reduce(
 /// Combines the operands of all ranks: `len` bytes from `from` on.
 ///
 /// # Safety
-/// The operands must be in the parts, and these bytes used by nobody else.
+/// The operands must be in the parts, and no other thread may use these bytes.
 unsafe fn combine(
     rounds: &Rounds<'_>,
     reducer: &Reducer<'_>,
@@ -336,7 +338,7 @@ unsafe fn combine(
                 (1..size).try_for_each(|rank| reducer.combine(at(rank - 1), at(rank), len))
             }
             Delivery::Prefixes { with_own: false } => {
-                // Each part ends up with what those before it had.
+                // Each part receives the combined operands of lower ranks.
                 let scratch = Scratch::take(2 * len)?;
                 let (before, own) = (scratch.start(), scratch.start().add(len));
                 copy(at(0), before, len);
@@ -357,7 +359,7 @@ unsafe fn combine(
     }
 }
 
-/// Brings what this rank gets of a round to its result.
+/// Copies this rank's share of a round to its result.
 ///
 /// # Safety
 /// The round must be combined.
@@ -388,7 +390,7 @@ unsafe fn copy_out(
     }
 }
 
-/// All ranks get the contributions of all.
+/// Gathers the contributions of all ranks at all ranks.
 pub(super) fn allgather(rounds: &Rounds<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<()> {
     let me = rounds.shared_call.me();
     let own = send.map_or_else(|| receive.region(me), Buffer::region);
@@ -415,7 +417,7 @@ pub(super) fn allgather(rounds: &Rounds<'_>, send: Option<&Buffer>, receive: &Bl
     )
 }
 
-/// Every rank has a part, all of equal length, for every rank.
+/// Sends a part of equal length from every rank to every rank.
 pub(super) fn alltoall(rounds: &Rounds<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<()> {
     let (me, size) = (rounds.shared_call.me(), rounds.shared_call.size());
     let len = receive.bytes(me);
@@ -424,7 +426,7 @@ pub(super) fn alltoall(rounds: &Rounds<'_>, send: Option<&Blocks>, receive: &Blo
             copy_own(me, &send.region(me), &receive.region(me))?;
             None
         }
-        // In place: what is sent is overwritten by what comes.
+        // In place, received data overwrite the sent data.
         None => Some(Flat::copied(&receive.run(0, size).region())?),
     };
     let outgoing = |rank: usize| match (&copies, send) {
@@ -454,13 +456,14 @@ pub(super) fn alltoall(rounds: &Rounds<'_>, send: Option<&Blocks>, receive: &Blo
     )
 }
 
-/// Rounded down to cache lines, unless that would be nothing.
+/// Rounds down to cache lines, unless the result would be 0.
 fn whole_lines(bytes: usize) -> usize {
     if bytes < 64 { bytes } else { bytes / 64 * 64 }
 }
 
-/// Rounds in which every rank copies in and then copies out from all others. `room` is what a rank, or each pair, has
-/// of `len` bytes per round if one is enough; else half of it, so that rounds can alternate.
+/// Runs rounds in which every rank copies in and then copies out from all others. `room` is the number of bytes per
+/// round of a rank, or of each pair, if one round is enough for `len` bytes; else half of it, so that rounds can
+/// alternate.
 fn exchange(
     rounds: &Rounds<'_>,
     len: usize,
@@ -477,7 +480,7 @@ fn exchange(
     };
     for round in 0..rounds.rounds_of(len, room)? {
         let offset = round as usize * room;
-        // The quarter is free: all have come to the round before this one, and so have left the one before that.
+        // The quarter is free: all have come to the previous round, and so have left the round before that.
         fill(offset, room, place(shared_call.me(), round));
         if round == 0 {
             rounds.show_first()?;

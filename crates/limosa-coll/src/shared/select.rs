@@ -1,65 +1,65 @@
-//! The sizes of the memory that collectives share, and of the pieces in which they use it. Which algorithm serves how
-//! many bytes says the table of [`crate::choice`].
+//! Sizes of the shared memory of collectives, and of the pieces in which they use it. The table of [`crate::choice`]
+//! selects algorithms by number of bytes.
 //!
 //! Measured in November 2026 on two cores of a Xeon of the Sapphire Rapids generation (2 MB of second-level cache each)
-//! with 2, 4 and 8 ranks, in loops of 8 B to 4 MB; what concerns ring buffers on two cores of an AMD EPYC (1 MB each),
-//! in loops of 64 and 256 KB. Numbers of ranks and bytes, and what was found at set-up, decide; all ranks know them
-//! alike.
+//! with 2, 4 and 8 ranks, in loops of 8 B to 4 MB; sizes of ring buffers on two cores of an AMD EPYC (1 MB each), in
+//! loops of 64 and 256 KB. All sizes depend only on what all ranks know: the numbers of ranks and bytes, and the
+//! properties found at set-up.
 
 use super::{Kind, SharedGroup};
 
 /// Most ranks of a communicator: a slot must have room for a table of all ranks.
 pub(super) const MAX_RANKS: usize = 256;
 
-/// Bytes of a slot, on a communicator of so many ranks when `live` others have a slot segment. Between two ranks single
-/// copies win from about 8 KB on; programs with many communicators get by with less, for the sake of memory.
+/// Returns the bytes of a slot, on a communicator of `ranks` ranks when `live` others have a slot segment. Between two
+/// ranks single copies win from about 8 KB on; programs with many communicators get smaller slots, to save memory.
 pub(super) fn slot_bytes(ranks: usize, live: usize) -> usize {
     const MANY: usize = 16;
     if live < MANY { 8 << 10 } else { (ranks * 16).next_multiple_of(1 << 10) }
 }
 
-/// Most round buffers of a process at a time, where large collectives can do without.
+/// Most round buffers of a process at a time, if large collectives can do without.
 pub(super) const MOST_ROUND_BUFFERS: usize = 8;
 
-/// Bytes of a part of the round buffers for so many ranks; a call uses half of it. More would be faster for operands of
-/// a megabyte and more, but parts should stay in the cache, and the memory is taken.
+/// Returns the bytes of a part of the round buffers for `ranks` ranks; a call uses half of it. More would be faster for
+/// operands of a megabyte and more, but parts should stay in the cache, and the memory is occupied.
 pub(super) fn part_bytes(ranks: usize) -> usize {
     const ALL: usize = 2 << 20;
     (ALL / ranks / 2).next_multiple_of(4 << 10).clamp(8 << 10, 128 << 10) * 2
 }
 
-/// Bytes of a share of a transfer of `len` bytes that two processes copy together.
+/// Returns the bytes of a share of a transfer of `len` bytes that two processes copy together.
 pub(super) fn share_bytes(len: usize) -> usize {
     len.div_ceil(2).next_multiple_of(4 << 10).clamp(8 << 10, 128 << 10)
 }
 
-/// Parts of a scatter that are shorter than this are copied by their receivers alone, which then have them in their
+/// Length in bytes below which parts of a scatter are copied by their receivers alone, which then have them in their
 /// caches.
 pub(super) const SCATTER_TOGETHER: usize = 512 << 10;
 
-/// Bytes of a chunk of a broadcast through the round buffers.
+/// Returns the bytes of a chunk of a broadcast through the round buffers.
 pub(super) fn chunk_bytes(half: usize) -> usize {
     half.min(64 << 10)
 }
 
-/// Bytes that a rank combines at once in the round buffers, of `len` in a round.
+/// Returns the bytes that a rank combines at once in the round buffers, of `len` in a round.
 pub(super) fn combine_bytes(len: usize, ranks: usize) -> usize {
     len.div_ceil(ranks).next_multiple_of(64).clamp(4 << 10, 16 << 10)
 }
 
-/// Whether operations after which all know the same are decided by the rank that arrives last, instead of by each rank
-/// for itself. When ranks share processors most of them then look at one line after they were woken.
+/// Whether the rank that arrives last decides operations with a common result, instead of each rank for itself. When
+/// ranks share processors, most of them then poll one line after waking up.
 pub(super) fn meets_in_the_middle(group: &SharedGroup) -> bool {
     group.oversubscribed && group.size() > 2
 }
 
-/// Whether so many bytes of an operation, which are not put in the slots, go through the round buffers.
+/// Whether so many bytes of an operation, which do not fit the slots, go through the round buffers.
 pub(super) fn in_rounds(group: &SharedGroup, kind: Kind, bytes: usize) -> bool {
     group.choice(kind).takes_rounds(bytes)
 }
 
-/// Bytes of a ring buffer on a communicator of so many ranks. With two ranks ring buffers are larger than second-level
-/// caches; more ranks have to share the third-level one.
+/// Returns the bytes of a ring buffer on a communicator of `ranks` ranks. With two ranks, ring buffers are larger than
+/// second-level caches; more ranks have to share the third-level cache.
 pub(super) fn ring_bytes(ranks: usize) -> usize {
     const ALL: usize = 8 << 20;
     if ranks == 2 { 2 << 20 } else { (ALL / ranks).next_multiple_of(4 << 10).clamp(64 << 10, 1 << 20) }

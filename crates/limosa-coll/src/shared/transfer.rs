@@ -1,8 +1,7 @@
-//! Copies between the memories of two processes: each of the two may copy, in shares of which each takes the next one
-//! that is left.
+//! Copies between the memories of two processes. Both may copy, each taking the next free share.
 //!
-//! A transfer belongs to one of its partners, which must be no rank's partner in another transfer of its own in the
-//! same turn. It is complete when all shares are copied.
+//! A transfer belongs to one of its partners. That rank must not be a partner in another transfer of its own in the
+//! same turn. The transfer is complete when all shares are copied.
 
 use limosa_base::slots::Awaited;
 use limosa_p2p::slice;
@@ -16,17 +15,17 @@ use limosa_mpi::error::Result;
 pub(super) struct Transfer {
     /// The rank that it belongs to.
     pub(super) of: usize,
-    /// The other side.
+    /// Rank of the other side.
     pub(super) partner: usize,
-    /// Where the bytes are, or come to, in this process.
+    /// Address of the bytes in this process.
     pub(super) local: *mut u8,
-    /// The same at the partner.
+    /// Address at the partner.
     pub(super) remote: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub(super) len: usize,
 }
 
-/// Which way.
+/// Direction of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     /// From the partner to this process.
@@ -36,10 +35,10 @@ pub(super) enum Way {
 }
 
 impl Transfer {
-    /// Copies shares until none is left. Others may still be under way at the partner.
+    /// Copies shares until none is left. The partner may still be copying some.
     ///
     /// # Errors
-    /// That the partner's memory cannot be accessed.
+    /// The partner's memory cannot be accessed.
     ///
     /// # Safety
     /// The local memory must have `len` bytes, readable, or when pulling writable and otherwise unused until the
@@ -60,7 +59,7 @@ impl Transfer {
                 }
             };
             outcome = outcome.and(copied);
-            // Also after a failure: the partner must not wait for ever.
+            // After a failure too: the partner must not wait for ever.
             if shared_call.group.slots.count_share(self.of, shared_call.number(), all as u64) {
                 shared_call.group.tell();
             }
@@ -71,7 +70,7 @@ impl Transfer {
     /// Waits until all shares are copied.
     ///
     /// # Errors
-    /// Those of waiting.
+    /// Errors of waiting.
     pub(super) fn wait(&self, shared_call: &SharedCall<'_>) -> Result<()> {
         shared_call.wait(Awaited::Complete(self.of, shared_call.number()))
     }
@@ -80,7 +79,7 @@ impl Transfer {
 /// Copies from a rank's memory.
 ///
 /// # Safety
-/// The target must be memory of this many bytes that nothing else uses.
+/// The target must be memory of this many bytes that no other thread uses.
 pub(super) unsafe fn pull(
     shared_call: &SharedCall<'_>,
     from: usize,
@@ -101,8 +100,7 @@ pub(super) unsafe fn pull(
 /// Copies to a rank's memory.
 ///
 /// # Safety
-/// The source must be readable memory of this many bytes, and the rank must have offered the target for being written
-/// to.
+/// The source must be readable memory of this many bytes, and the rank must have offered the target for writing.
 pub(super) unsafe fn push(
     shared_call: &SharedCall<'_>,
     to: usize,
@@ -122,7 +120,7 @@ pub(super) unsafe fn push(
 
 impl Access for SharedCall<'_> {
     fn me(&self) -> usize {
-        // Not the rank in the communicator: the members of a host's group are counted by their places.
+        // Not the rank in the communicator: the members of a host's group are numbered by place.
         SharedCall::me(self)
     }
 

@@ -1,16 +1,16 @@
-//! Waiting for what another rank does in the slots.
+//! Waiting for progress of another rank in the slots.
 //!
 //! Three stages, each longer than the one before:
-//! 1. looking, without the engine, for as long as an answer takes whose sender is running;
-//! 2. where processes outnumber processors: giving the processor to others again and again. That is cheaper than
-//!    sleeping and being woken, as long as it does not take long; the engine makes progress meanwhile;
-//! 3. [`Engine::block_on`](limosa_p2p::Engine::block_on), which makes progress and ends up sleeping. The slots then
-//!    knows what this rank awaits, so that it is woken when that is there and not before.
+//! 1. polling without the engine, as long as an answer takes if its sender is running;
+//! 2. where processes outnumber processors: yielding the processor repeatedly. Up to a limit, that is cheaper than
+//!    sleeping and a wake-up; the engine makes progress meanwhile;
+//! 3. [`Engine::block_on`](limosa_p2p::Engine::block_on), which makes progress and finally sleeps. The slots then have
+//!    the wait condition of this rank, so that it is woken when the condition holds and not before.
 //!
 //! `LIMOSA_WAIT=block` begins with 3.
 //!
-//! In 3 a rank declares which call it is in, and compares with what the others have said: of ranks that wait for each
-//! other because they differ, one sees it.
+//! In stage 3 a rank publishes its call, and compares it with those of the other ranks: if ranks wait for each other
+//! because their calls differ, at least one finds out.
 
 use std::cell::Cell;
 
@@ -25,32 +25,32 @@ use limosa_mpi::comm::Comm;
 use limosa_mpi::error::{Result, error_of};
 use limosa_mpi::observe::{Sleeper, Waiting};
 
-/// Looks when every rank has a processor of its own: some microseconds.
+/// Number of polls when every rank has a processor of its own: some microseconds.
 const LOOKS: u32 = 64;
-/// Looks when processes outnumber processors.
+/// Number of polls when processes outnumber processors.
 const LOOKS_SCARCE: u32 = 4;
-/// How long processors are given away before sleeping. Once the ranks of an operation have to be woken, that takes a
-/// fifth of this for eight of them: if those that wait for them slept sooner, all of them would go on sleeping and
+/// Time of yielding before sleeping, in nanoseconds. Once the ranks of an operation have to be woken, that takes a
+/// fifth of this for eight of them. If the ranks that wait for them slept sooner, all of them would keep sleeping and
 /// waking.
 const YIELDING_NS: u64 = 1_000_000;
-/// Yields between visits to the engine.
+/// Number of yields between polls of the engine.
 const YIELDS_PER_POLL: u32 = 8;
 
-/// Evaluations of a condition, while the thread does not sleep, between two looks at what others have called.
+/// Evaluations of a condition, while the thread does not sleep, between two comparisons with the calls of other ranks.
 const LOOKS_PER_COMPARISON: u32 = 64;
 
-/// Waits in a call, of which this is the number and the word of its notes, until a condition holds.
+/// Waits until a condition holds, in a call with this number and this word of its notes.
 ///
 /// # Errors
-/// That the program was interrupted; that ranks have called different operations; that the device failed or a member
-/// has died, so that nothing may hold any more. The other members learn of a death too and give up as this one does,
-/// whether the condition is the dead member's to make hold or theirs.
+/// The program was interrupted; ranks have called different operations; the device failed or a member has died, so that
+/// the condition may never hold. The other members learn of a death too and give up likewise, whichever rank the
+/// condition depends on.
 #[inline]
 pub(super) fn wait(group: &SharedGroup, comm: &Comm, call: (u64, u64), awaited: Awaited) -> Result<()> {
     if group.slots.holds(awaited) { Ok(()) } else { wait_long(group, comm, call, awaited) }
 }
 
-/// Looks for a while whether something is the case that others are about to bring about, without sleeping.
+/// Polls for a while, without sleeping, until a condition holds that other ranks are about to make true.
 pub fn look(engine: &Engine, holds: impl Fn() -> bool) -> bool {
     if config::get().wait == WaitMode::Block {
         return holds();

@@ -1,4 +1,4 @@
-//! What is refused, with which error class and words.
+//! Rejected arguments, with error class and message.
 
 use super::*;
 use crate::{CommState, allgather, allreduce, alltoall, bcast, gather, reduce, scatter};

@@ -1,5 +1,5 @@
-//! Operations composed over hosts, with their members placed at random: they bring what the flat ones bring, and
-//! between hosts go as few messages as they say.
+//! Operations composed over hosts, with their members placed at random: they have the same results as flat ones, with
+//! as few messages between hosts as promised.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ fn placements() -> impl Strategy<Value = Vec<u32>> {
     prop::collection::vec(0u32..4, 1..=9)
 }
 
-/// The same with the ranks of each host one after the other.
+/// Returns as many ranks on each host, with the ranks of a host consecutive.
 fn consecutive(hosts: &[u32]) -> Vec<u32> {
     let mut sorted = hosts.to_vec();
     sorted.sort_unstable();
@@ -30,7 +30,7 @@ fn timings() -> impl Strategy<Value = Timing> {
     prop::sample::select(TIMINGS.to_vec())
 }
 
-/// The schedules of all ranks.
+/// Returns the schedules of all ranks.
 fn schedules(hosts: &[u32], compose: impl Fn(&Hosts, usize) -> Result<Composition>) -> Vec<Schedule> {
     let member = |rank| Member { rank, size: hosts.len(), number: 0, signature: Signature::default() };
     let schedule = |rank| {
@@ -40,7 +40,7 @@ fn schedules(hosts: &[u32], compose: impl Fn(&Hosts, usize) -> Result<Compositio
     (0..hosts.len()).map(|rank| schedule(rank).expect("the arguments are right")).collect()
 }
 
-/// `(from, to)` of all messages between hosts.
+/// Returns `(from, to)` of all messages between hosts.
 fn crossings(hosts: &[u32], schedules: &[Schedule]) -> Vec<(usize, usize)> {
     let sends =
         schedules.iter().enumerate().flat_map(|(rank, schedule)| schedule.steps.iter().map(move |step| (rank, step)));
@@ -51,7 +51,7 @@ fn crossings(hosts: &[u32], schedules: &[Schedule]) -> Vec<(usize, usize)> {
     between.collect()
 }
 
-/// Only one rank of each host exchanges messages with others.
+/// Checks that only one rank of each host exchanges messages with other hosts.
 fn check_leaders(hosts: &[u32], schedules: &[Schedule]) {
     let mut leaders: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); 4];
     for (from, to) in crossings(hosts, schedules) {
@@ -67,7 +67,7 @@ fn run(hosts: &[u32], timing: Timing, compose: impl Fn(&Hosts, usize) -> Result<
     simulate(&schedules, timing);
 }
 
-/// Contributions of each rank, and room for all.
+/// Contributions of each rank, and memory for all.
 struct Movement {
     bytes: usize,
     contributions: Vec<Memory>,
@@ -81,12 +81,12 @@ impl Movement {
         Movement { bytes, contributions, alls: (0..size).map(|_| Memory::new(count * size, datatype)).collect() }
     }
 
-    /// All contributions, in rank order.
+    /// Returns all contributions, in rank order.
     fn expected(&self) -> Vec<u8> {
         (0..self.alls.len()).flat_map(|rank| content(rank, 0, self.bytes)).collect()
     }
 
-    /// Puts a rank's contribution where all are to come.
+    /// Writes a rank's contribution to its place among all.
     fn put_in_place(&self, rank: usize) {
         self.alls[rank].blocks(self.alls.len()).region(rank).write(0, &content(rank, 0, self.bytes));
     }
@@ -261,18 +261,18 @@ proptest! {
     }
 
     #[test]
-    fn nobody_leaves_a_composed_barrier_before_everybody_has_come(hosts in placements()) {
+    fn no_rank_leaves_a_composed_barrier_before_all_have_come(hosts in placements()) {
         let schedules = schedules(&hosts, |hosts, _| Ok(composed::barrier(hosts)));
         check_leaders(&hosts, &schedules);
         for late in 0..hosts.len() {
-            // Without this rank nobody gets to the end.
+            // Without this rank no rank reaches the end.
             prop_assert!(reached_without(&schedules, late).iter().all(|ended| !ended));
         }
         simulate(&schedules, Timing::Late);
     }
 }
 
-/// Which ranks get to their ends if one rank does nothing at all.
+/// Returns which ranks reach their ends if one rank does nothing at all.
 fn reached_without(schedules: &[Schedule], absent: usize) -> Vec<bool> {
     let size = schedules.len();
     let mut next = vec![0; size];
@@ -302,7 +302,7 @@ fn reached_without(schedules: &[Schedule], absent: usize) -> Vec<bool> {
     }
 }
 
-/// Messages between hosts of eight ranks on two hosts of four.
+/// Returns messages between hosts of eight ranks on two hosts of four.
 fn crossings_of_eight(compose: impl Fn(&Hosts, usize) -> Result<Composition>) -> Vec<(usize, usize)> {
     let hosts = [0, 0, 0, 0, 1, 1, 1, 1];
     crossings(&hosts, &schedules(&hosts, compose))

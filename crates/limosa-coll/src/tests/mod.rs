@@ -1,6 +1,6 @@
-//! Tests of the collectives without an engine: the schedules of all ranks run against each other, and the outcome is
-//! compared with what the standard says in so many words. Every algorithm is tested for every number of ranks, whether
-//! the tables would select it or not.
+//! Tests of the collectives without an engine. The schedules of all ranks run against each other, and the outcome is
+//! compared with the definitions of the standard. Every algorithm is tested for every number of ranks, whether the
+//! tables would select it or not.
 
 mod checks;
 mod composed;
@@ -58,7 +58,7 @@ fn run_entries(comms: &[Arc<Comm>], plan: impl Fn(&Call<'_>, usize) -> Result<Sc
     simulate(&(0..comms.len()).map(plan).collect::<Vec<_>>(), Timing::Late);
 }
 
-/// Elements of a datatype in memory of their own, in the midst of marks.
+/// Elements of a datatype in memory of their own, between marks.
 struct Memory {
     bytes: Vec<u8>,
     base: usize,
@@ -95,7 +95,7 @@ impl Memory {
         self.buffer().region()
     }
 
-    /// The data, after a check that nothing beside them has changed.
+    /// Returns the data, after a check that no byte around them has changed.
     fn data(&self) -> Vec<u8> {
         let mut stream = vec![0; self.region().len()];
         self.region().read(0, &mut stream);
@@ -107,7 +107,7 @@ impl Memory {
     }
 }
 
-/// `bytes` bytes that `from` has for `to`.
+/// Returns `bytes` bytes that `from` sends to `to`.
 fn content(from: usize, to: usize, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|i| (mix((from << 8 | to) as u64, (i / 8) as u64) >> (i % 8 * 8)) as u8).collect()
 }

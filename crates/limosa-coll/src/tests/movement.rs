@@ -23,8 +23,8 @@ fn bytes(count: usize, datatype: &Datatype) -> usize {
 }
 
 #[test]
-fn nobody_leaves_a_barrier_before_everybody_has_come() {
-    // Who has come, as far as a rank can know: itself, and whom its messages' senders knew of.
+fn no_rank_leaves_a_barrier_before_all_have_come() {
+    // For each rank, the ranks known to have come: itself, and those that its messages' senders knew of.
     for size in 1..40 {
         let schedules: Vec<Schedule> =
             world(size).iter().map(|comm| barrier::plan(&Call::begin(comm)).expect("a plan")).collect();
@@ -216,7 +216,7 @@ fn exchanges_of_more_ranks_than_one_window_arrive() {
     }
 }
 
-/// Blocks of the given lengths, apart from each other and in the reverse order of ranks.
+/// Makes blocks of the given lengths, with gaps and in the reverse order of ranks.
 pub(super) fn scattered(memory: &Memory, counts: &[usize]) -> Blocks {
     let counts: Vec<i64> = counts.iter().map(|&count| count as i64).collect();
     let mut next = 1;
@@ -294,7 +294,7 @@ proptest! {
         let size = lengths.len();
         let comms = world(size);
         let datatype = &shapes()[shape];
-        // In place what goes to a rank has the length of what comes from it.
+        // In place, sent and received blocks of a pair have the same length.
         let length = |from: usize, to: usize| {
             if in_place { lengths[from.min(to)][from.max(to)] } else { lengths[from][to] }
         };

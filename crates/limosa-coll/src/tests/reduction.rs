@@ -4,7 +4,7 @@ use super::*;
 use crate::{allreduce, scan, select};
 use limosa_mpi::op::Op;
 
-/// An operation on a datatype, and how it combines two elements.
+/// An operation on a datatype, and its combination of two elements.
 pub(super) struct Algebra {
     pub(super) op: Arc<Op>,
     pub(super) datatype: Arc<Datatype>,
@@ -58,7 +58,7 @@ impl Algebra {
         content(rank, 0, count * self.datatype.size() as usize)
     }
 
-    /// The operands of these ranks, combined in their order.
+    /// Combines the operands of these ranks in their order.
     pub(super) fn fold(&self, ranks: std::ops::Range<usize>, count: usize) -> Vec<u8> {
         let width = self.datatype.size() as usize;
         let combine = |left: Vec<u8>, right: Vec<u8>| {

@@ -1,8 +1,8 @@
-//! Runs the schedules of all ranks against each other in one thread, without an engine, with a choice of when transfers
-//! happen.
+//! Runs the schedules of all ranks against each other in one thread, without an engine, with selectable timing of
+//! transfers.
 //!
-//! On the way it checks the contract of schedules: until the next wait, nothing changes the memory of a send or touches
-//! that of a receive.
+//! It checks the contract of schedules: until the next wait, no step changes the memory of a send or accesses that of a
+//! receive.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -11,14 +11,14 @@ use limosa_p2p::memory::Region;
 
 use crate::schedule::{Schedule, Step};
 
-/// When a transfer that both sides have started happens.
+/// Time of a transfer that both sides have started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
-    /// At once.
+    /// Immediately.
     Early,
-    /// When no rank can go on without it: a send reads what is in memory then.
+    /// When no rank can continue without it: a send reads the memory of that time.
     Late,
-    /// As late, and the transfer that was started last comes first.
+    /// As [`Timing::Late`], and the transfer that was started last comes first.
     LateReversed,
 }
 

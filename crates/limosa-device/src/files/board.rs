@@ -20,14 +20,14 @@ use std::path::Path;
 /// Length of a note.
 const NOTE: usize = 24;
 
-/// What went wrong with a message file.
+/// Error of a message file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The sender could not write it.
     Unwritten,
     /// The receiver could not read it.
     Unread,
-    /// It makes no sense.
+    /// It is invalid.
     Nonsense,
     /// One of the two processes cannot use its own folder.
     NoFolder,
@@ -42,7 +42,7 @@ pub enum Fault {
 /// Why two processes exchange no more messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// What went wrong.
+    /// The error.
     pub fault: Fault,
     /// The system's number of the error, or 0.
     pub errno: i32,
@@ -51,7 +51,7 @@ pub struct Note {
 }
 
 impl Note {
-    /// With what the system says.
+    /// Makes a note with the message of the system.
     pub fn new(fault: Fault, cause: &io::Error, label: Label) -> Note {
         Note { fault, errno: cause.raw_os_error().unwrap_or(0), label }
     }
@@ -62,7 +62,7 @@ impl Note {
         let message = suffixed(&folders.pair(from, to), number, "msg").display().to_string();
         let why =
             if self.errno == 0 { String::new() } else { format!(": {}", io::Error::from_raw_os_error(self.errno)) };
-        // Where each host has a folder of its own, its name says which file is meant.
+        // Where each host has a folder of its own, its name identifies the file.
         let host = |of: u32| map::host_of(folders, of);
         let on = |of: u32| host(of).map(|host| format!(" on {host}")).unwrap_or_default();
         match self.fault {
@@ -109,7 +109,7 @@ impl Note {
     }
 }
 
-/// Writes an empty board for so many processes, unless there is one.
+/// Writes an empty board for `room` processes, unless there is one.
 ///
 /// # Errors
 /// The operating system's.

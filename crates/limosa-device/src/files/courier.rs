@@ -2,21 +2,21 @@
 //! receivers.
 //!
 //! A process writes a message file for any process in the folder of its own host. The courier there sees the lock file,
-//! and sends the message file to the courier of the receiver's host, which writes message and lock into the folder there.
-//! When the receiver has taken the file, that courier says so, and the first one deletes the file and its lock: so the
-//! sender sees room as if both were on one host.
+//! and sends the message file to the courier of the receiver's host, which writes message and lock into the folder
+//! there. When the receiver has taken the file, that courier reports it, and the courier of the sender deletes the file
+//! and its lock. So the sender sees room as if both were on one host.
 //!
 //! ```text
 //!   sender -> ROOT/TO/FROM/N.msg, N.lock    courier ======== courier    ROOT/TO/FROM/N.msg, N.lock -> receiver
 //!             deleted when it was taken             <- taken
 //! ```
 //!
-//! Until then the file stays at the sender's host. After a connection has broken, all that lie there are sent once more;
-//! the other courier knows by their numbers which it has. So nothing is lost or doubled.
+//! Until then the file stays at the sender's host. After a connection has broken, all remaining files are sent once
+//! more; the receiving courier knows by their numbers which it has. So no file is lost or duplicated.
 //!
 //! Notes for the boards ([`super::board`]) of processes of other hosts are written to copies here, which the courier
-//! reads and sends. A courier never waits: [`Courier::descriptors`] says what to sleep on, and [`Courier::work`] does
-//! what can be done. How connections come about is not its business.
+//! reads and sends. A courier never waits: [`Courier::descriptors`] returns the descriptors to sleep on, and
+//! [`Courier::work`] does what can be done without waiting. Connections are made elsewhere.
 
 #[doc(hidden)]
 pub mod frames;
@@ -43,10 +43,10 @@ use stream::Stream;
 /// A pair of processes: sender and receiver.
 type Pair = (u32, u32);
 
-/// What a watched folder holds.
+/// Content of a watched folder.
 #[derive(Clone, Copy)]
 enum Watched {
-    /// What is written for this process of another host.
+    /// Files for this process of another host.
     Receiver(u32),
     /// Files from here to another host.
     Departures(Pair),
@@ -65,7 +65,7 @@ pub struct Courier {
     arrivals: HashMap<Pair, Arrival>,
     /// Processes of other hosts for which something new may lie here.
     look_at: HashSet<u32>,
-    /// Notes that were sent: whose board, about whom.
+    /// Notes that were sent: board, and subject.
     noted: HashSet<Pair>,
     /// Hosts for which there are files, or notes, since they were asked for last.
     wanted: HashSet<usize>,
@@ -73,14 +73,14 @@ pub struct Courier {
     streams: Vec<Option<Stream>>,
 }
 
-/// Reads and posts go on although one fails; this one matters to two processes only.
+/// An error that concerns two processes only; reads and posts continue.
 struct Broken {
     pair: Pair,
     note: Note,
 }
 
 impl Courier {
-    /// Makes the folders of host `here` of a job with room for so many processes, before any of them joins.
+    /// Makes the folders of host `here` of a job with room for `room` processes, before any of them joins.
     ///
     /// # Errors
     /// The operating system's; `AlreadyExists` if the courier of another host has made them: hosts share the folder.
@@ -122,7 +122,7 @@ impl Courier {
         self.watch(host, rank)
     }
 
-    /// Watches for what is written here for a process of another host.
+    /// Watches for files here for a process of another host.
     fn watch(&mut self, host: usize, rank: u32) -> io::Result<()> {
         if host != self.here {
             let watch = self.notices.watch(&self.folders.of(rank), Entries::NewOrChanged)?;
@@ -131,7 +131,7 @@ impl Courier {
         Ok(())
     }
 
-    /// A connection to another host is there, over these descriptors; `calls`: this side has made it.
+    /// Adds a connection to another host over these descriptors; `calls`: this side has made it.
     ///
     /// # Errors
     /// The operating system's.
@@ -157,7 +157,7 @@ impl Courier {
         std::mem::take(&mut self.wanted).into_iter()
     }
 
-    /// What to sleep on.
+    /// Returns the descriptors to sleep on.
     pub fn descriptors(&self) -> Vec<PollFd<'_>> {
         let streams = self.streams.iter().flatten().flat_map(Stream::descriptors);
         self.notices.descriptor().iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).chain(streams).collect()
@@ -242,7 +242,7 @@ impl Courier {
                 arrivals.values_mut().for_each(Arrival::look);
             }
         });
-        // Nobody but this program has its descriptors.
+        // Only this program has its descriptors.
         debug_assert!(taken.is_ok(), "{taken:?}");
     }
 
@@ -307,7 +307,7 @@ impl Courier {
         any
     }
 
-    /// Says which files were taken; true if any were.
+    /// Reports which files were taken; true if any were.
     fn report_taken(&mut self) -> bool {
         let mut any = false;
         for (pair, arrival) in &mut self.arrivals {
@@ -321,8 +321,8 @@ impl Courier {
         any
     }
 
-    /// Both processes of a pair are told that their files do not get through: one by its board here, the other by the
-    /// copy of its board, which is sent.
+    /// Tells both processes of a pair that their files do not get through: one by its board here, the other process by
+    /// the copy of its board, which is sent.
     fn part(&mut self, broken: &Broken) {
         let (from, to) = broken.pair;
         for (of, about) in [(from, to), (to, from)] {
@@ -332,7 +332,7 @@ impl Courier {
         self.look_at.extend([from, to].into_iter().filter(|rank| !here.has(*rank)));
     }
 
-    /// What a frame from a host says; `answers`: files that were taken before.
+    /// Handles a frame from a host; `answers`: files that were taken before.
     fn handle(&mut self, host: usize, frame: &Frame<'_>, answers: &mut Vec<Label>) -> Result<(), String> {
         let Label { from, to, .. } = frame.label;
         let (there, here) = (&self.hosts[host], &self.hosts[self.here]);
@@ -367,7 +367,7 @@ impl Courier {
         let pair = (frame.label.from, frame.label.to);
         if !self.arrivals.contains_key(&pair) {
             let folder = self.folders.pair(pair.0, pair.1);
-            // What fails is seen when the file is written.
+            // An error here shows when the file is written.
             let _ = make_folder(&folder);
             let watch = self.notices.watch(&folder, Entries::Gone).ok().flatten();
             self.watches.extend(watch.map(|watch| (watch, Watched::Arrivals(pair))));

@@ -1,4 +1,4 @@
-//! What a message file says. Pure: encodes packets to bytes and decodes them.
+//! Content of message files. Pure: encodes packets to bytes and decodes them.
 //!
 //! ```text
 //!   header:   "limosa-m" | version u32 | from u32 | to u32 | packets u32 | number u64 | bytes of the file u64
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! All numbers are little-endian. `number` counts the files from this sender to this receiver, from 0. Nothing that is
-//! read is trusted: a file that says what no sender writes is an error, never a crash.
+//! read is trusted: an invalid file is an error, never a crash.
 
 use crate::{Data, Meta};
 
@@ -76,7 +76,7 @@ impl Batch {
         self.apart = len;
     }
 
-    /// Adds what precedes so many bytes of data; room for so many of them.
+    /// Adds the header of `len` bytes of data, and room for `room` bytes of them.
     fn add(&mut self, meta: &Meta, len: usize, room: usize) -> &mut [u8] {
         debug_assert_eq!(self.apart, 0, "the last packet has been added");
         let begin = self.used;
@@ -115,7 +115,7 @@ impl Batch {
 /// The label of a file and its packets.
 ///
 /// # Errors
-/// What is wrong with its header, in words.
+/// The error of its header, in words.
 pub fn open(bytes: &[u8]) -> Result<(Label, Packets<'_>), &'static str> {
     if bytes.len() < HEADER || &bytes[..8] != MAGIC {
         return Err("a message file without a header");
@@ -130,7 +130,7 @@ pub fn open(bytes: &[u8]) -> Result<(Label, Packets<'_>), &'static str> {
     Ok((label, Packets { rest: &bytes[HEADER..], left: word(bytes, 20) }))
 }
 
-/// The packets of a file, one after the other.
+/// The packets of a file, in order.
 #[derive(Debug)]
 pub struct Packets<'a> {
     rest: &'a [u8],

@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// What comes from one sender.
+/// Files from one sender.
 pub struct Inbox {
     /// The next file.
     next: Label,
@@ -71,11 +71,11 @@ impl Inbox {
         Ok(self.next.number < self.come)
     }
 
-    /// Takes the next file, if it is there, and hands its packets over; true if it was. `kept`: where to put it
-    /// afterwards; it is deleted otherwise.
+    /// Takes the next file, if there is one, and passes its packets on; true if there was one. `kept`: the folder for
+    /// taken files; otherwise they are deleted.
     ///
     /// # Errors
-    /// The file cannot be read, or makes no sense; none is taken any more.
+    /// The file cannot be read, or is invalid; no further file is taken.
     pub fn take(
         &mut self,
         buffer: &mut Vec<u8>,
@@ -125,8 +125,8 @@ impl Inbox {
     }
 }
 
-/// Reads a file that nobody writes to any more; of one that is longer than any sender makes it only the begin. The
-/// buffer stays as long as the longest file.
+/// Reads a complete file; of one that is longer than any sender writes, only the beginning. The buffer stays as long as
+/// the longest file.
 fn read<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
     let mut file = File::open(path)?;
     let len = usize::try_from(file.metadata()?.len()).map_or(LONGEST, |len| len.min(LONGEST));
@@ -136,7 +136,7 @@ fn read<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
     Ok(&buffer[..len])
 }
 
-/// What was to be removed may be gone already.
+/// The file to be removed may be gone already.
 pub fn unless_absent(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -1,9 +1,9 @@
-//! Which lock files are in a folder, as a listing of it shows them.
+//! Lock files in a folder, from a listing of it.
 //!
-//! A file system of several machines remembers for seconds that a name was absent, so that to look for one name again
-//! and again shows late that it has come. A listing has no such memory: whoever opens a folder on NFS is shown what it
-//! holds then. Lock files of a pair appear in the order of their numbers, so of two listings, one after the other, the
-//! second one shows all that come before any that the first one shows.
+//! A network file system remembers for seconds that a name was absent, so repeated lookups of one name find a new file
+//! late. A listing has no such memory: opening a folder on NFS shows its current content. Lock files of a pair appear
+//! in the order of their numbers. Of two consecutive listings, the second therefore shows all files that come before
+//! any file that the first shows.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! When to look into folders: what the system says of changes (inotify), and a clock where it says nothing.
+//! Notification of changes in folders: inotify, and a clock where that does not work.
 //!
 //! File systems of other machines do not say what other machines change. There, and where a user has no inotify
 //! instance left, a clock ticks: every millisecond while files come or go out, then less and less often. A process looks
@@ -28,13 +28,13 @@ const LIVELY: Duration = Duration::from_millis(1);
 const LOCAL: [u64; 8] =
     [0x0102_1994, 0x8584_58f6, 0xef53, 0x5846_5342, 0x9123_683e, 0x794c_7630, 0xf2f5_2010, 0x2fc1_2fc1];
 
-/// How a process learns of new files.
+/// Notification of a process about new files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Notify {
-    /// The system says so on file systems of this machine; on others a clock ticks.
+    /// Inotify on file systems of this machine; a clock on others.
     #[default]
     Auto,
-    /// The system says so.
+    /// Inotify.
     Inotify,
     /// A clock ticks.
     Clock,
@@ -51,7 +51,7 @@ pub fn is_local(folder: &Path) -> io::Result<bool> {
 /// A folder that is watched.
 pub type Watch = i32;
 
-/// What has happened.
+/// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice<'a> {
     /// Something of this name in this folder has changed.
@@ -62,7 +62,7 @@ pub enum Notice<'a> {
     Anything,
 }
 
-/// What tells a process that there is something to look at.
+/// Source of notifications for a process.
 pub struct Notices {
     inotify: Option<Descriptor>,
     clock: Option<Clock>,
@@ -191,7 +191,7 @@ impl Notices {
     }
 }
 
-/// What a watch is for.
+/// Purpose of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entries {
     /// Entries that come.
@@ -224,7 +224,7 @@ impl Clock {
     fn be_lively(&mut self) {
         self.lively_until = Instant::now() + LIVELY;
         if self.period != SHORTEST {
-            // Without it the clock goes on as before.
+            // On failure the clock keeps its interval.
             let _ = self.set(SHORTEST);
         }
     }
@@ -254,7 +254,7 @@ mod tests {
             notices.looked(found);
             count
         };
-        // What counts is the time that has really passed, on a busy machine, too.
+        // Measures real time, on a busy machine, too.
         let (begin, mut polls, mut seen) = (Instant::now(), 0u128, 0u128);
         while begin.elapsed() < Duration::from_millis(40) || polls < 10_000 {
             polls += 1;

@@ -1,4 +1,4 @@
-//! The files that a process writes for another one.
+//! The files that a process writes for one receiver.
 
 use super::board::{Fault, Note};
 use super::format::{Batch, FULL, Label};
@@ -19,12 +19,12 @@ const UNREAD: usize = 2;
 /// Data from this length on are not held back: they are written straight from where they are, when there is room.
 const LONG: usize = 64 * 1024;
 
-/// What is on its way to one receiver.
+/// Packets and files on their way to one receiver.
 pub struct Outbox {
     label: Label,
-    /// Where the receiver looks.
+    /// The receiver's folder.
     folder: PathBuf,
-    /// Where a file is before it is whole.
+    /// Path of a file before it is complete.
     draft: PathBuf,
     is_made: bool,
     /// Files that may not have been read.
@@ -59,7 +59,7 @@ impl Outbox {
         self.label.number
     }
 
-    /// True if packets wait here, or somebody wants that there is room.
+    /// Whether packets wait here, or room is wanted.
     pub fn waits(&self) -> bool {
         !self.held.is_empty() || self.wants_room
     }
@@ -96,7 +96,7 @@ impl Outbox {
         Ok(Sent::Done)
     }
 
-    /// Somebody waits until there is room.
+    /// Records that the sender waits for room.
     ///
     /// # Errors
     /// As for [`Outbox::flush`].
@@ -105,7 +105,7 @@ impl Outbox {
         self.flush(notices)
     }
 
-    /// Writes what is held, if the receiver has read enough. What stays is written later: a watch tells when.
+    /// Writes held packets, if the receiver has read enough. The rest is written later: a watch tells when.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -130,7 +130,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Writes what is held, whatever the receiver has read.
+    /// Writes held packets, whatever the receiver has read.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -159,10 +159,10 @@ impl Outbox {
         }
     }
 
-    /// Writes what is held, and data behind it that were added apart.
+    /// Writes held packets, and `apart` behind them.
     fn write(&mut self, apart: &[u8]) -> Result<(), Note> {
         if !self.is_made {
-            // The receiver may not have joined yet. The job's folder is not made again if somebody has deleted it.
+            // The receiver may not have joined yet. The job's folder is not recreated if it was deleted.
             let made = self.folder.parent().map_or(Ok(()), make_folder).and_then(|()| make_folder(&self.folder));
             made.map_err(|cause| self.fault(&cause))?;
             self.is_made = true;

@@ -1,12 +1,12 @@
-//! Learning of the deaths of processes of this host.
+//! Detection of deaths among the processes of this host.
 //!
-//! A process watches those whose numbers follow its own, at most [`MOST_WATCHED`] that live: each by a descriptor that
-//! becomes readable when the process ends, so that one sleep covers them all. Who sees a death marks it in the dead
-//! one's port. In a larger job the others look at these marks once in a while ([`LONGEST_PAUSE`]), and so they do where
-//! the system has no such descriptors.
+//! A process watches the processes whose numbers follow its own, at most [`MOST_WATCHED`] living ones: each by a
+//! descriptor that becomes readable when the process ends, so that one sleep covers them all. A process that sees a
+//! death marks it in the port of the dead process. In a larger job the other processes read these marks at intervals
+//! ([`LONGEST_PAUSE`]), as they do where the system has no such descriptors.
 //!
-//! The program may have closed the descriptors, and opened others of the same numbers: whom one shows to have ended is
-//! asked about, and all are asked about once the descriptors are lost.
+//! The program may have closed the descriptors, and opened others of the same numbers. A process whose descriptor
+//! reports its end is therefore checked, and all are checked once the descriptors are lost.
 //!
 //! A process that has said that it leaves ([`DeathWatch::leave`]) is not missed when it ends. One that has not joined
 //! is not known, and watched once it has.
@@ -25,9 +25,9 @@ use std::time::Duration;
 /// Most processes that a process watches: what they cost grows with the square of a host's processes up to here, and
 /// then with their number.
 const MOST_WATCHED: usize = 64;
-/// Time between looks while there is somebody who is not watched: who has not joined yet will soon have, or never will.
+/// Time between checks while a process is not watched: a process that has not joined yet will soon, or never.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// The longest such time; each is twice as long as the one before.
+/// Longest such time; each is twice as long as the one before.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Watches for the deaths of the processes of this host. One thread waits; any thread may look.
@@ -37,7 +37,7 @@ pub struct DeathWatch {
     found: Mutex<Found>,
 }
 
-/// What is known of a process.
+/// Knowledge about a process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
     /// It is not watched.
@@ -76,7 +76,7 @@ impl DeathWatch {
         found.known[peer as usize] = Known::Nothing;
     }
 
-    /// For tests: this process is another one, as others see it.
+    /// For tests: gives this process a different identity.
     #[doc(hidden)]
     pub fn stand_for(&self, process: Identity) {
         self.ports.of(self.me).is_that_of(process);
@@ -87,12 +87,12 @@ impl DeathWatch {
         self.ports.of(self.me).has_left.store(0, Ordering::Release);
     }
 
-    /// This process needs nobody any more, and nobody needs it.
+    /// Records that this process needs no other process any more, and is not needed.
     pub fn leave(&self) {
         self.ports.of(self.me).has_left.store(1, Ordering::Release);
     }
 
-    /// Sleeps until somebody has died who had not left; false if the signal was given.
+    /// Sleeps until a process has died that had not left; false if the signal was given.
     pub fn wait(&self, stop: &StopSignal) -> bool {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -116,7 +116,7 @@ impl DeathWatch {
         }
     }
 
-    /// Nobody is watched any more.
+    /// Checks all processes instead of watching them.
     fn ask_about_all(&self) {
         let mut found = self.found.lock();
         for (address, _) in std::mem::take(&mut found.watched) {
@@ -124,14 +124,14 @@ impl DeathWatch {
         }
     }
 
-    /// What to sleep on, and for how long at most: for ever, if all processes are watched.
+    /// Returns the descriptors to sleep on, and the longest time: for ever, if all processes are watched.
     fn watched(&self, pause: Duration) -> (Vec<Arc<Descriptor>>, Option<Duration>) {
         let found = self.found.lock();
         let is_complete = found.known.iter().all(|known| matches!(known, Known::Watched | Known::Ended));
         (found.watched.iter().map(|(_, descriptor)| descriptor.clone()).collect(), (!is_complete).then_some(pause))
     }
 
-    /// Looks who has died, without waiting; true if somebody has since the last look.
+    /// Checks for deaths, without waiting; true if a process has died since the last check.
     pub fn look(&self) -> bool {
         let mut found = self.found.lock();
         let before = found.dead.len();
@@ -159,7 +159,7 @@ impl DeathWatch {
         found.dead.len() > before
     }
 
-    /// Those who have died and had not left, without the first `known` that were found.
+    /// Returns the processes that have died and had not left, without the first `known` that were found.
     pub(super) fn dead_after(&self, known: usize) -> Vec<Address> {
         self.found.lock().dead.get(known..).map_or(Vec::new(), <[Address]>::to_vec)
     }
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_left_is_not_missed_unless_it_has_come_back() {
+    fn a_process_that_has_left_is_not_missed_unless_it_has_come_back() {
         let devices = joined(4);
         let children: Vec<_> = (1..4).map(|_| sleeper()).collect();
         for (device, (_, identity)) in devices[1..].iter().zip(&children) {
@@ -257,7 +257,7 @@ mod tests {
         let devices = joined(2);
         let (child, identity) = sleeper();
         let stop = StopSignal::new().expect("an eventfd");
-        // Until it joins, nobody is there: this process itself would be taken for one that does not die alone.
+        // Until it joins, its port is empty: this process itself would be taken for a process that does not die alone.
         devices[1].ports.of(1).clear();
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| devices[0].deaths.wait(&stop));
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_large_job_those_who_watch_tell_the_others() {
+    fn in_a_large_job_watching_processes_tell_the_others() {
         let size = MOST_WATCHED as u32 + 10;
         let devices = joined(size);
         let last = size - 1;
@@ -289,7 +289,7 @@ mod tests {
         end(child);
         assert!(devices[0].deaths.look(), "it has gone on to watch those that live");
         assert_eq!(devices[0].deaths.dead_after(size as usize - 3), [last]);
-        // The mark of one who lives is not believed.
+        // The mark of a living process is ignored.
         devices[0].ports.of(1).has_died.store(1, Ordering::Relaxed);
         assert!(!devices[0].deaths.look());
         end(other);

@@ -113,9 +113,9 @@ impl HostMemory {
         Ok(self.directory.get_or_init(|| mapped))
     }
 
-    /// Joins the area of this name, which `users` processes share, each of which joins once. If this one is the first,
-    /// it makes the area, zeroed, as `wanted` says: how many bytes, and a word about it; `None` is for no area. `None`
-    /// comes back where there is none.
+    /// Joins the area of this name, which `users` processes share, each of which joins once. The first process makes
+    /// the area, zeroed, as `wanted` says: number of bytes, and a word about it; `None` is for no area. Returns `None`
+    /// if there is no area.
     ///
     /// # Errors
     /// The operating system's, when the directory cannot be mapped.
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_first_one_found_no_area_nobody_does() {
+    fn where_the_first_process_found_no_area_no_other_does() {
         let all = memories(2);
         assert_eq!(all[0].join_area(5, 2, || None).expect("join"), None);
         assert_eq!(all[1].join_area(5, 2, || Some((PAGE, 0))).expect("join"), None);

@@ -7,8 +7,8 @@ use limosa_base::copy::copy;
 use limosa_base::fence;
 
 impl ShmDevice {
-    /// Sends a short packet of normal urgency to whom this process has sent before, if there is room for it; false if
-    /// not, and nothing has happened then.
+    /// Sends a short packet of normal urgency to a process that this process has sent to before, if there is room;
+    /// returns false if not, without any effect.
     #[inline(always)]
     pub fn try_send(&mut self, to: Address, meta: &Meta, bytes: &[u8]) -> bool {
         if bytes.len() > INLINE_BYTES {
@@ -24,9 +24,9 @@ impl ShmDevice {
         sent
     }
 
-    /// Takes the next packet of `from` if it is there, lies in one cell, is the one that is `wanted`, and fits into
-    /// `to`: gives its second word, and the length of the data, which are then in `to`. It is wanted if it has this
-    /// kind and first word, and the bits of `mask` in the second one.
+    /// Takes the next packet of `from` if it has arrived, lies in one cell, matches `wanted`, and fits into `to`.
+    /// Returns its second word, and the length of the data, which are then in `to`. It matches if it has this kind and
+    /// first word, and the bits of `mask` in the second word.
     #[inline(always)]
     pub fn try_take(&mut self, from: Address, wanted: &Meta, mask: u64, to: &mut [u8]) -> Option<(u64, usize)> {
         let index = *self.lane_of.get(from as usize)? as usize;
@@ -79,7 +79,7 @@ mod tests {
         for i in 1..1000u64 {
             let bytes = vec![i as u8; i as usize % 41];
             assert!(a.try_send(1, &meta(i), &bytes));
-            assert_eq!(taken(&mut b, i ^ 1, u64::MAX, 40), None, "another one is wanted");
+            assert_eq!(taken(&mut b, i ^ 1, u64::MAX, 40), None, "a different packet is wanted");
             assert_eq!(b.try_take(0, &Meta { kind: 2, ..meta(i) }, u64::MAX, &mut [0; 40]), None, "another kind");
             assert_eq!(
                 b.try_take(0, &Meta { kind: 1, words: [4, i] }, u64::MAX, &mut [0; 40]),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_room_is_woken_when_a_packet_is_taken_fast() {
+    fn a_sender_that_waits_for_room_is_woken_when_a_packet_is_taken_fast() {
         let (mut a, mut b) = pair();
         let meta = Meta { kind: 1, words: [3, 5] };
         while a.send(1, &meta, Data::Bytes(&[7; 8]), Urgency::Normal).expect("send") == Sent::Done {}

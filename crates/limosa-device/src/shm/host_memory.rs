@@ -1,5 +1,4 @@
-//! What the processes of a host share besides packets: doorbells, the processor on which each runs, and areas of
-//! memory.
+//! Shared memory of the processes of a host besides packets: doorbells, the processor on which each runs, and areas.
 //!
 //! Areas lie behind the lanes in the shared file, and behind their [directory](super::directory). One process reserves
 //! an area and sends its place to the others; each maps it. Places are never used twice: an area that is given back
@@ -21,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 pub struct HostMemory {
     pub(super) fd: Descriptor,
     pub(super) ports: Arc<Ports>,
-    /// Where in the file the areas begin.
+    /// Offset in the file of the first area.
     pub(super) first: u64,
     pub(super) me: Address,
     pub(super) size: u32,
@@ -53,12 +52,12 @@ impl HostMemory {
         self.ports.doorbell(peer).is_attended()
     }
 
-    /// Where `peer` says that it runs.
+    /// Returns the processor on which `peer` runs.
     pub fn place(&self, peer: Address) -> &Processor {
         &self.ports.of(peer).place
     }
 
-    /// Where all processes say that they run.
+    /// Returns the processors on which all processes run.
     pub fn places(&self) -> Vec<Option<u32>> {
         (0..self.size).map(|peer| self.place(peer).get()).collect()
     }
@@ -92,7 +91,7 @@ impl HostMemory {
         self.map_aligned_area(place, bytes, PAGE)
     }
 
-    /// The same at an address that is a multiple of `alignment`, a power of two.
+    /// As [`HostMemory::map`], at an address that is a multiple of `alignment`, a power of two.
     ///
     /// # Errors
     /// The operating system's.

@@ -1,4 +1,4 @@
-//! Ports: what the other processes of a machine need to reach a process.
+//! Ports: the entries of processes through which the other processes of a machine reach them.
 
 use super::MAX_PEERS;
 use crate::Address;
@@ -23,11 +23,11 @@ const PROBE_VALUE: u64 = 0x4c49_4d4f_5341_2131;
 /// A word that peers read from this process's memory to test whether they can.
 static PROBE: AtomicU64 = AtomicU64::new(PROBE_VALUE);
 
-/// What others need to reach a process.
+/// The entry of a process, through which others reach it.
 #[repr(C, align(128))]
 pub(super) struct Port {
     pub doorbell: Doorbell,
-    /// Who the process is, see [`Identity`]; the process id is 0 until it has joined.
+    /// Identity of the process, see [`Identity`]; the process id is 0 until it has joined.
     pub pid: AtomicU32,
     started: AtomicU64,
     namespace: AtomicU64,
@@ -37,9 +37,9 @@ pub(super) struct Port {
     probe_address: AtomicU64,
     /// 1: it has finished in good order, and is not missed when it ends.
     pub has_left: AtomicU32,
-    /// 1: somebody has seen that it has died.
+    /// 1: another process has seen that it has died.
     pub has_died: AtomicU32,
-    /// How many processes have had this number before.
+    /// Number of processes that have had this number before.
     holder: AtomicU32,
     /// Bytes of areas taken so far; counted in the port of process 0.
     pub areas: AtomicU64,
@@ -60,7 +60,7 @@ impl Port {
         let next = self.holder().wrapping_add(1);
         let words = (&raw const *self).cast::<AtomicU64>();
         for at in 0..size_of::<Port>() / size_of::<AtomicU64>() {
-            // SAFETY: inside this port, which consists of atomics that are zero at first; nobody uses it now.
+            // SAFETY: inside this port, which consists of atomics that are zero at first; no process uses it now.
             unsafe { (*words.add(at)).store(0, Ordering::Relaxed) };
         }
         self.holder.store(next, Ordering::Release);
@@ -71,14 +71,14 @@ impl Port {
         self.holder.load(Ordering::Acquire)
     }
 
-    /// Says whose port this is.
+    /// Enters the process of this port.
     pub(super) fn is_that_of(&self, process: Identity) {
         self.started.store(process.started, Ordering::Relaxed);
         self.namespace.store(process.namespace, Ordering::Relaxed);
         self.pid.store(process.pid, Ordering::Release);
     }
 
-    /// Whether this process can read the memory of the other; tries it. `None` if the other has not joined yet.
+    /// Whether this process can read the memory of the port's process; tries it. `None` if that has not joined yet.
     pub(super) fn can_be_read(&self) -> Option<bool> {
         let pid = self.pid.load(Ordering::Acquire);
         let address = self.probe_address.load(Ordering::Relaxed);
@@ -109,7 +109,7 @@ unsafe impl Foreign for FirstPort {}
 /// The ports of all processes of a host.
 pub(super) struct Ports {
     memory: Shared<FirstPort>,
-    /// Where the doorbells are, if not here: a process has one doorbell, whatever devices reach it.
+    /// The ports with the doorbells, if not these: a process has one doorbell, whatever devices reach it.
     bells: Option<Arc<Ports>>,
 }
 

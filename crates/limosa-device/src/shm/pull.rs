@@ -15,7 +15,7 @@ const PULL_STEP: usize = 1 << 30;
 pub(super) struct CrossMemory {
     ports: Arc<Ports>,
     enabled: bool,
-    /// What was found out about each peer.
+    /// Accessibility of each peer.
     known: Box<[AtomicU8]>,
 }
 
@@ -150,7 +150,7 @@ mod tests {
         let (from, to) = (source.as_ptr() as u64, target.as_mut_ptr() as u64);
         let mut remote = [at(from, 0, 10), at(from, 10, 0), at(from, 10, 246)];
         let mut local = [at(to, 0, 100), at(to, 100, 156)];
-        // SAFETY: the local slices cover `target`, which nobody else uses.
+        // SAFETY: the local slices cover `target`, which no other code uses.
         unsafe { memory.read(0, &mut local, &mut remote).expect("pull") };
         assert_eq!(source, target);
         drop(a);

@@ -60,7 +60,7 @@ fn what_a_dead_receiver_keeps_of_the_pool_comes_back() {
         let _ = send(&mut all, 3);
         received(&mut all[3]);
     }
-    assert!(kept(&all, 1), "who lives keeps its blocks");
+    assert!(kept(&all, 1), "a living process keeps its blocks");
     let before = all[0].refused;
     for _ in 0..200 {
         assert_eq!(send(&mut all, 3), Sent::Done);
@@ -75,7 +75,7 @@ fn a_peer_that_joins_late_can_be_pulled_from() {
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
     let join = |rank| ShmDevice::join(file.as_fd(), PAGE as u64, &Seats::all(rank, 2), true).expect("joining");
     let early = join(0).peer_memory();
-    assert!(!early.can_access(1), "there is nobody yet");
+    assert!(!early.can_access(1), "there is no such process yet");
     let _late = join(1);
     assert!(early.can_access(1));
 }
@@ -106,7 +106,7 @@ fn packets_of_all_lengths_arrive_whole_and_in_order() {
     }
 }
 
-/// What `poll` says of a cell that no sender writes.
+/// Returns the error of `poll` for a cell that no sender writes.
 fn refusal(info: u32, place: [u64; 2]) -> &'static str {
     let (mut a, mut b) = pair();
     assert_eq!(a.send(1, &Meta::default(), Data::Bytes(&[]), Urgency::Normal).expect("send"), Sent::Done);
@@ -144,7 +144,7 @@ fn lengths_and_places_outside_their_memory_are_refused() {
 fn a_sender_that_does_not_exist_is_refused() {
     let (_a, mut b) = pair();
     b.ports.of(1).senders[0].store(1 << 2, Ordering::Release);
-    let error = b.poll(&mut |_, _, _| panic!("nobody has sent anything"));
+    let error = b.poll(&mut |_, _, _| panic!("no packet was sent"));
     assert!(matches!(error, Err(DeviceError::Corrupt { peer: 2, .. })), "{error:?}");
 }
 
@@ -171,13 +171,13 @@ fn memory_grows_with_the_pairs_that_talk() {
     };
     let before = used();
     // Making the file longer, here and in `create`, takes a page each.
-    assert!(before <= 128 * 1024 + 2 * PAGE as u64, "{before} bytes before anybody talks");
+    assert!(before <= 128 * 1024 + 2 * PAGE as u64, "{before} bytes before any packet");
     let _ = a.send(5, &Meta::default(), Data::Bytes(&[]), Urgency::Normal).expect("send");
     assert_eq!(used() - before, LANE_BYTES as u64);
 }
 
-/// What a process that has the number of another one gets, after `before` packets between that one and process 0 in each
-/// direction, `unread` that process 0 has not taken, and `late` that it sends to the former process only now.
+/// Returns what a process receives that reuses a number, after `before` packets between its former process and process
+/// 0 in each direction, `unread` that process 0 has not taken, and `late` that it sends to the former process only now.
 fn second_holder(before: usize, unread: usize, late: usize) {
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
     let join = |me, known| {

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Member {
     pub device: Box<dyn Device>,
     pub bell: DoorbellRef,
-    /// How long what was sent may need: no time where processes share memory.
+    /// Longest time that a packet may need: none where processes share memory.
     pub patience: Duration,
 }
 
@@ -40,13 +40,13 @@ impl Member {
         self.wakes_within(Duration::ZERO)
     }
 
-    /// The same, for what the device must notice: a network may take its time for that.
+    /// As [`Member::is_woken`], for events that the device must notice: a network may take its time for them.
     pub fn wakes(&mut self) -> bool {
         self.wakes_within(self.patience)
     }
 
     fn wakes_within(&mut self, patience: Duration) -> bool {
-        // What a thread of the engine does.
+        // Acts as a thread of the engine.
         if self.device.death_watch().is_some_and(|watch| watch.look()) {
             self.device.notice_deaths();
             self.bell.ring(true);
@@ -64,7 +64,7 @@ impl Member {
 
 pub struct Fabric {
     pub members: Vec<Member>,
-    /// Makes another one.
+    /// Makes the same fabric again.
     pub again: fn() -> Fabric,
     kill: fn(&mut Fabric, Address),
     corrupt: fn(&Fabric, &mut Random),
@@ -81,7 +81,7 @@ impl Fabric {
         (self.kill)(self, who);
     }
 
-    /// Damages what is on its way to process 1.
+    /// Damages packets on their way to process 1.
     pub fn corrupt(&self, seed: u64) {
         (self.corrupt)(self, &mut Random::new(seed));
     }
@@ -247,7 +247,7 @@ pub fn simulated() -> Fabric {
 
 pub fn sockets() -> Fabric {
     let mut fds = socket_pairs(SIZE + 1).expect("sockets");
-    // The last process is nobody's member: it writes what no device does.
+    // The last process belongs to no member: it writes what no device does.
     let raw = fds.pop().unwrap_or_default();
     let member = |fds| {
         let device = socket_device(fds).expect("a device");
@@ -255,7 +255,7 @@ pub fn sockets() -> Fabric {
     };
     let members = fds.into_iter().map(member).collect();
     let kill = |fabric: &mut Fabric, who: Address| {
-        fabric.members[who as usize].device = Box::new(Nobody);
+        fabric.members[who as usize].device = Box::new(DeadProcess);
     };
     let corrupt = |fabric: &Fabric, random: &mut Random| {
         let bytes = vec![1; 1 + random.below(16)];
@@ -265,14 +265,14 @@ pub fn sockets() -> Fabric {
     Fabric { kill, corrupt, raw, ..Fabric::of(sockets, members) }
 }
 
-/// Where processes that are reached by libfabric leave their cards, and who has left.
+/// The cards of processes that are reached by libfabric, and the processes that have left.
 #[derive(Clone, Default)]
 struct Board(Arc<Mutex<[Option<Vec<u8>>; SIZE as usize]>>, Arc<Mutex<Vec<Address>>>);
 
 /// One process's view of it.
 struct Place {
     board: Board,
-    /// `None`: one who only reads.
+    /// `None`: a process that only reads.
     me: Option<Address>,
 }
 
@@ -300,7 +300,7 @@ pub fn network() -> Fabric {
     fabric
 }
 
-/// The same, by the provider for TCP without another one on top, whatever is chosen otherwise.
+/// As [`network`], by the provider for TCP without another layer on top, whatever is chosen otherwise.
 pub fn network_alone() -> Fabric {
     let offers = Library::load(None).and_then(|library| library.offers()).expect("libfabric");
     let alone = ["tcp", "net"].into_iter().find(|name| offers.iter().any(|offer| offer.provider == *name));
@@ -310,7 +310,7 @@ pub fn network_alone() -> Fabric {
     fabric
 }
 
-/// The same, but nobody is connected, and process 2 says that it uses a provider that the others do not.
+/// As [`network`], but no processes are connected, and process 2 announces a provider that the others do not use.
 pub fn network_with_a_misfit() -> Fabric {
     let (fabric, board) = unconnected(None, network_with_a_misfit);
     let mut cards = board.0.lock().expect("no panic");
@@ -320,15 +320,15 @@ pub fn network_with_a_misfit() -> Fabric {
     fabric
 }
 
-/// The same, but nobody is connected with process 2, which has left.
+/// As [`network`], but no process is connected with process 2, which has left.
 pub fn network_that_one_has_left() -> Fabric {
     let (mut fabric, board) = unconnected(None, network_that_one_has_left);
-    fabric.members[2].device = Box::new(Nobody);
+    fabric.members[2].device = Box::new(DeadProcess);
     board.1.lock().expect("no panic").push(2);
     fabric
 }
 
-/// The same as `network`, but the intruder does not know the token of process 1.
+/// As [`network`], but the intruder does not know the token of process 1.
 pub fn network_with_a_stranger() -> Fabric {
     let (mut fabric, board) = unconnected(None, network_with_a_stranger);
     fabric.connect();
@@ -354,7 +354,7 @@ fn unconnected(provider: Option<&str>, again: fn() -> Fabric) -> (Fabric, Board)
             Member { bell, patience: PATIENCE, device: Box::new(join(host, Some(me))) }
         })
         .collect();
-    // It knows all tokens, and has a number that nobody has.
+    // It knows all tokens, and has a number of no process.
     let segment = file();
     let fourth = ShmDevice::join(segment.as_fd(), PAGE as u64, &Seats::all(SIZE, SIZE + 1), true).expect("joining");
     let intruder = join(fourth, None);
@@ -370,11 +370,11 @@ fn unconnected(provider: Option<&str>, again: fn() -> Fabric) -> (Fabric, Board)
 }
 
 /// The device of a dead process.
-struct Nobody;
+struct DeadProcess;
 
-impl Device for Nobody {
+impl Device for DeadProcess {
     fn name(&self) -> &'static str {
-        "nobody"
+        "dead"
     }
 
     fn max_data(&self) -> usize {

@@ -11,7 +11,7 @@ use limosa_sim::{Conditions, Network};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How many times more polls something may need, without and with a network.
+/// Factor of polls that an operation may need, without and with a network.
 const SLOWER: [usize; 2] = [1, 10_000];
 
 type Packet = (u32, Meta, Vec<u8>);
@@ -21,7 +21,7 @@ fn send(from: &mut Member, to: u32, kind: u8, bytes: &[u8], urgency: Urgency) ->
     from.device.send(to, &meta, Data::Bytes(bytes), urgency).expect("send")
 }
 
-/// Everything that is there now, and at least so many packets.
+/// Returns all packets that have arrived, and at least `count`.
 fn awaited(member: &mut Member, count: usize) -> Vec<Packet> {
     let mut got = received(member);
     let deadline = Instant::now() + member.patience;
@@ -32,21 +32,21 @@ fn awaited(member: &mut Member, count: usize) -> Vec<Packet> {
     got
 }
 
-/// Everything that is there now.
+/// Returns all packets that have arrived.
 fn received(member: &mut Member) -> Vec<Packet> {
     let mut got = Vec::new();
     while member.device.poll(&mut |from, meta, data| got.push((from, *meta, data.to_vec()))).expect("poll") {}
     got
 }
 
-/// Everything that comes to a member until nothing moves any more, and at least so many packets. The others are polled
+/// Returns all packets that come to a member until nothing moves any more, and at least `count`. The others are polled
 /// too: a sender may hold packets back until earlier ones were taken.
 fn exchanged(f: &mut Fabric, to: usize, count: usize) -> Vec<Packet> {
     let mut got = Vec::new();
     let deadline = Instant::now() + f.members[to].patience;
     loop {
         for (i, member) in f.members.iter_mut().enumerate().filter(|(i, _)| *i != to) {
-            assert!(received(member).is_empty(), "nobody has sent to {i}");
+            assert!(received(member).is_empty(), "no packet was sent to {i}");
         }
         let more = received(&mut f.members[to]);
         if more.is_empty() && (got.len() >= count || Instant::now() >= deadline) {
@@ -159,7 +159,7 @@ fn memory_is_given_back_before_the_death_of_its_sender_is_reported(mut f: Fabric
         f.members[1].wakes();
         assert!(Instant::now() < deadline, "the death is never reported");
     }
-    // What comes all the same is not written there.
+    // Bytes that come all the same are not written there.
     let data = bytes(room.len(), 1);
     // SAFETY: the bytes stay longer than the device.
     let _ = unsafe { f.members[0].device.send_straight(1, ticket, slice(&data), 70) };
@@ -175,7 +175,7 @@ fn memory_is_given_back_before_the_death_of_its_sender_is_reported(mut f: Fabric
     drop(f);
 }
 
-fn a_send_without_room_has_no_effect_and_whoever_wants_room_is_woken_when_there_is(mut f: Fabric) {
+fn a_send_without_room_has_no_effect_and_a_sender_that_wants_room_is_woken_when_there_is(mut f: Fabric) {
     for len in [8, 2000] {
         let count = fill(&mut f.members[0], 1, len);
         assert!(count > 0);
@@ -183,7 +183,7 @@ fn a_send_without_room_has_no_effect_and_whoever_wants_room_is_woken_when_there_
         f.members[0].bell.set(DoorbellState::Asleep);
         f.members[0].device.want_room(1);
         received(&mut f.members[0]);
-        // What is under way on a network may end by itself.
+        // Packets under way on a network may be delivered by themselves.
         let is_network = !f.members[0].patience.is_zero();
         assert!(is_network || !f.members[0].is_woken(), "there is no room yet");
         let mut got = received(&mut f.members[1]);
@@ -212,7 +212,7 @@ fn a_poll_ends_although_packets_keep_coming(mut f: Fabric) {
     assert!(handed > 0);
 }
 
-fn nobody_is_starved_by_a_peer_that_sends_much(mut f: Fabric) {
+fn no_peer_is_starved_by_a_peer_that_sends_much(mut f: Fabric) {
     for _ in 0..20 {
         fill(&mut f.members[0], 1, 8);
         assert_eq!(send(&mut f.members[2], 1, 9, &[], Urgency::Normal), Sent::Done);
@@ -223,7 +223,7 @@ fn nobody_is_starved_by_a_peer_that_sends_much(mut f: Fabric) {
             assert!(polls < 100 * SLOWER[usize::from(!f.members[1].patience.is_zero())], "process 2 is never heard");
             f.members[1].device.poll(&mut |from, _, _| heard |= from == 2).expect("poll");
             let _ = send(&mut f.members[0], 1, 1, &[], Urgency::Normal);
-            // It may hold its packet back until the one before was taken.
+            // It may hold its packet back until the previous packet was taken.
             assert!(received(&mut f.members[2]).is_empty());
         }
         received(&mut f.members[1]);
@@ -240,7 +240,7 @@ fn a_packet_wakes_its_receiver(mut f: Fabric) {
     for (state, urgency) in cases {
         for len in [0, 100, 5000] {
             f.members[1].bell.set(state);
-            // A network also wakes for what is no packet.
+            // A network also wakes for events without packets.
             assert!(!f.members[1].is_woken() || !f.members[1].patience.is_zero());
             assert_eq!(send(&mut f.members[0], 1, 1, &bytes(len, 0), urgency), Sent::Done);
             assert!(f.members[1].wakes(), "{state:?}, {urgency:?}, {len} bytes");
@@ -250,7 +250,7 @@ fn a_packet_wakes_its_receiver(mut f: Fabric) {
     }
 }
 
-fn whoever_has_taken_all_that_came_can_sleep(mut f: Fabric) {
+fn a_process_that_has_taken_all_that_came_can_sleep(mut f: Fabric) {
     for round in 0..10 {
         for (from, to) in [(0, 1), (1, 0), (0, 1)] {
             for len in [0, 100, 5000] {
@@ -273,7 +273,7 @@ fn whoever_has_taken_all_that_came_can_sleep(mut f: Fabric) {
     }
 }
 
-fn a_first_packet_arrives_at_one_who_has_looked_in_vain(mut f: Fabric) {
+fn a_first_packet_arrives_after_polls_in_vain(mut f: Fabric) {
     assert!(received(&mut f.members[1]).is_empty());
     for from in [0, 2] {
         f.members[1].bell.set(DoorbellState::Asleep);
@@ -284,7 +284,7 @@ fn a_first_packet_arrives_at_one_who_has_looked_in_vain(mut f: Fabric) {
     }
 }
 
-fn whoever_may_not_have_noticed_a_packet_can_be_alerted(mut f: Fabric) {
+fn a_process_that_may_not_have_noticed_a_packet_can_be_alerted(mut f: Fabric) {
     f.members[1].bell.set(DoorbellState::Away);
     assert_eq!(send(&mut f.members[0], 1, 1, &[], Urgency::Normal), Sent::Done);
     if !f.members[0].device.is_attended(1) {
@@ -297,12 +297,12 @@ fn whoever_may_not_have_noticed_a_packet_can_be_alerted(mut f: Fabric) {
 fn a_death_is_reported_once_after_all_that_was_sent_and_others_are_served_on(mut f: Fabric) {
     let is_network = !f.members[0].patience.is_zero();
     let count = match is_network {
-        // What a network still holds is lost with its sender.
+        // Packets that a network still holds are lost with their sender.
         true => (0..20).filter(|_| send(&mut f.members[1], 0, 1, &[1; 100], Urgency::Normal) == Sent::Done).count(),
         false => fill(&mut f.members[1], 0, 100),
     };
     f.members[1].device.release().expect("release");
-    // What was sent to it and not read is lost, and harms nobody.
+    // Packets to it that were not read are lost, without harm to others.
     let _ = send(&mut f.members[0], 1, 1, &[1; 100], Urgency::Normal);
     f.members[0].bell.set(DoorbellState::Asleep);
     f.kill(1);
@@ -336,15 +336,15 @@ fn a_death_is_reported_once_after_all_that_was_sent_and_others_are_served_on(mut
     assert_eq!(heard, 1);
 }
 
-fn who_cannot_be_sent_to_is_reported_by_the_polls_too(mut f: Fabric) {
+fn an_unreachable_peer_is_reported_by_the_polls_too(mut f: Fabric) {
     let sent = f.members[0].device.send(2, &Meta::default(), Data::Bytes(&[]), Urgency::Normal);
     assert!(matches!(sent, Err(DeviceError::Died { peer: 2, .. })), "{sent:?}");
     let deadline = Instant::now() + f.members[0].patience;
     let mut reports = 0;
     while reports == 0 && Instant::now() < deadline {
-        assert!(f.members[0].wakes(), "who waits for process 2 is told that it does not come");
+        assert!(f.members[0].wakes(), "a process that waits for process 2 is told that it does not come");
         reports += usize::from(matches!(
-            f.members[0].device.poll(&mut |_, _, _| panic!("nobody has sent anything")),
+            f.members[0].device.poll(&mut |_, _, _| panic!("no packet was sent")),
             Err(DeviceError::Died { peer: 2, .. })
         ));
     }
@@ -353,21 +353,21 @@ fn who_cannot_be_sent_to_is_reported_by_the_polls_too(mut f: Fabric) {
     assert_eq!(exchanged_by_first_packets(&mut f), [1, 1]);
 }
 
-fn whoever_has_left_is_not_waited_for_and_not_missed(mut f: Fabric) {
+fn a_process_that_has_left_is_not_waited_for_and_not_missed(mut f: Fabric) {
     let deadline = Instant::now() + f.members[0].patience;
     let left = loop {
         match f.members[0].device.send(2, &Meta::default(), Data::Bytes(&[]), Urgency::Normal) {
             Ok(_) => assert!(Instant::now() < deadline, "it tries to reach process 2 for ever"),
             Err(error) => break error,
         }
-        assert!(f.members[0].device.poll(&mut |_, _, _| {}).is_ok(), "nobody is missed");
+        assert!(f.members[0].device.poll(&mut |_, _, _| {}).is_ok(), "no process is missed");
     };
     assert!(matches!(left, DeviceError::Left { peer: 2, .. }), "{left}");
     assert!(f.members[0].device.is_drained() && !f.members[0].device.is_alive(2));
     assert_eq!(exchanged_by_first_packets(&mut f), [1, 1]);
 }
 
-fn who_has_a_wrong_token_is_not_heard(mut f: Fabric) {
+fn a_process_with_a_wrong_token_is_not_heard(mut f: Fabric) {
     for seed in 0..20 {
         f.corrupt(seed);
         assert!(received(&mut f.members[1]).is_empty());
@@ -394,7 +394,7 @@ fn exchanged_by_first_packets(f: &mut Fabric) -> [usize; 2] {
     got
 }
 
-fn bytes_that_make_no_sense_are_errors(mut f: Fabric) {
+fn invalid_bytes_are_errors(mut f: Fabric) {
     let (mut errors, mut polls) = (0, 0);
     for seed in 0..500 {
         let data = bytes(seed * 13 % 1500, seed);
@@ -438,39 +438,39 @@ macro_rules! conform {
 conform!(clock, files_by_clock, {
     packets_of_all_lengths_arrive_whole_and_in_order,
     a_poll_ends_although_packets_keep_coming,
-    nobody_is_starved_by_a_peer_that_sends_much
+    no_peer_is_starved_by_a_peer_that_sends_much
 });
 
 conform!(packets, shm messages files simulated sockets network network_alone, {
     packets_of_all_lengths_arrive_whole_and_in_order,
     lent_bytes_arrive_whole_and_in_order_and_are_given_back,
-    a_send_without_room_has_no_effect_and_whoever_wants_room_is_woken_when_there_is,
+    a_send_without_room_has_no_effect_and_a_sender_that_wants_room_is_woken_when_there_is,
     a_poll_ends_although_packets_keep_coming,
-    nobody_is_starved_by_a_peer_that_sends_much,
+    no_peer_is_starved_by_a_peer_that_sends_much,
     a_packet_wakes_its_receiver,
-    whoever_has_taken_all_that_came_can_sleep,
-    a_first_packet_arrives_at_one_who_has_looked_in_vain,
-    whoever_may_not_have_noticed_a_packet_can_be_alerted
+    a_process_that_has_taken_all_that_came_can_sleep,
+    a_first_packet_arrives_after_polls_in_vain,
+    a_process_that_may_not_have_noticed_a_packet_can_be_alerted
 });
 
 conform!(deaths, shm messages files files_by_clock simulated sockets network network_alone, {
     a_death_is_reported_once_after_all_that_was_sent_and_others_are_served_on
 });
 
-conform!(strangers, network_with_a_stranger, { who_has_a_wrong_token_is_not_heard });
-conform!(leavers, network_that_one_has_left, { whoever_has_left_is_not_waited_for_and_not_missed });
-conform!(misfits, network_with_a_misfit, { who_cannot_be_sent_to_is_reported_by_the_polls_too });
+conform!(strangers, network_with_a_stranger, { a_process_with_a_wrong_token_is_not_heard });
+conform!(leavers, network_that_one_has_left, { a_process_that_has_left_is_not_waited_for_and_not_missed });
+conform!(misfits, network_with_a_misfit, { an_unreachable_peer_is_reported_by_the_polls_too });
 
 conform!(memory, network, {
     what_is_sent_straight_arrives_at_its_place,
     memory_is_given_back_before_the_death_of_its_sender_is_reported
 });
 
-// Those on which bytes travel.
-conform!(nonsense, shm messages files sockets network, { bytes_that_make_no_sense_are_errors });
+// Devices that carry bytes.
+conform!(nonsense, shm messages files sockets network, { invalid_bytes_are_errors });
 
 #[test]
-fn peers_are_added_later_and_what_comes_from_nobody_is_an_error() {
+fn peers_are_added_later_and_packets_from_unknown_addresses_are_errors() {
     let network = Network::new(3, Conditions::default(), 1);
     let mut devices = Devices::new(None);
     let device = devices.add_device(Box::new(network.device(0)));
@@ -480,7 +480,10 @@ fn peers_are_added_later_and_what_comes_from_nobody_is_an_error() {
     let mut from = Vec::new();
     assert!(devices.poll(&mut |peer, _, _| from.push(peer)).expect("poll"));
     assert_eq!(send(1), Sent::Done);
-    assert!(matches!(devices.poll(&mut |_, _, _| panic!("nobody has sent this")), Err(DeviceError::Corrupt { .. })));
+    assert!(matches!(
+        devices.poll(&mut |_, _, _| panic!("no known process has sent this")),
+        Err(DeviceError::Corrupt { .. })
+    ));
     assert_eq!(devices.add_peer(device, 1), 1);
     assert_eq!(send(1), Sent::Done);
     assert!(devices.poll(&mut |peer, _, _| from.push(peer)).expect("poll"));

@@ -1,4 +1,4 @@
-//! What goes wrong with message files: both processes of the pair are told, with the file's name, and the others go on.
+//! Errors of message files: both processes of the pair are told, with the file's name, and the others continue.
 
 use crate::fabrics::{self, Fabric};
 use crate::{awaited, received, send};
@@ -14,10 +14,10 @@ fn path(f: &Fabric, name: &str) -> PathBuf {
     f.folder.as_ref().expect("it was made with one").path().join(name)
 }
 
-/// Who polls without notices lists a folder this often.
+/// Interval at which a process that polls without notices lists a folder.
 const LISTED: Duration = Duration::from_millis(1);
 
-/// What the polls of a member report within a few polls, and how many packets came.
+/// Returns the errors that a member reports within a few polls, and the number of packets.
 fn polled(f: &mut Fabric, member: usize) -> (Vec<String>, usize) {
     let (mut errors, mut packets) = (Vec::new(), 0);
     for _ in 0..10 {
@@ -33,10 +33,10 @@ fn polled(f: &mut Fabric, member: usize) -> (Vec<String>, usize) {
     (errors, packets)
 }
 
-/// Process 0 and 1 exchange nothing any more because of this file, for this reason; 2 goes on with both.
+/// Checks that process 0 and 1 exchange nothing any more because of this file, for this reason; 2 exchanges with both.
 fn are_parted(f: &mut Fabric, file: &str, reason: &str) {
     let mut reported = [Vec::new(), Vec::new()];
-    // Either of them may be the one that finds out.
+    // Either of them may be the first to find out.
     for me in [0, 1, 0] {
         reported[me].extend(polled(f, me).0);
     }
@@ -65,7 +65,7 @@ fn a_full_disk_is_told_to_both_after_what_was_sent_before() {
     let sent = f.members[0].device.send(1, &Meta::default(), Data::Bytes(&[2; 50]), Urgency::Normal);
     let error = sent.expect_err("the disk is full").to_string();
     assert!(error.contains("1/0/1.msg could not be written: No space left on device"), "{error}");
-    assert!(f.members[1].is_woken(), "who waits for the message must learn that it does not come");
+    assert!(f.members[1].is_woken(), "a process that waits for the message must learn that it does not come");
     let mut packets = 0;
     let polled = f.members[1].device.poll(&mut |_, _, _| packets += 1);
     assert!(matches!(polled, Err(DeviceError::Severed { peer: 0, .. })) && packets == 1, "{polled:?} {packets}");

@@ -110,7 +110,7 @@ impl Comm {
             .child(place, ChildPlan { group: group.clone(), discriminator: self.world.hash_of(group), topology: None }))
     }
 
-    /// The members of `group`, who alone take part in the call (`MPI_Comm_create_group`).
+    /// Makes a communicator of the members of `group`, which alone take part in the call (`MPI_Comm_create_group`).
     ///
     /// Members count their calls per (group, tag), which is all that they know to be common.
     pub fn create_group(&self, group: &Arc<Group>, tag: i32) -> Result<Option<Arc<Comm>>> {
@@ -199,9 +199,9 @@ impl Comm {
 
     /// One communicator per colour, ranked by key and, among equal keys, by rank here (`MPI_Comm_split`).
     ///
-    /// `None` where the colour is `MPI_UNDEFINED`, and in an intercommunicator where nobody in the other group has the
-    /// same. A process with a wrong colour takes part as if it were
-    /// `MPI_UNDEFINED`, so that the others do not wait for it, and then fails.
+    /// `None` where the colour is `MPI_UNDEFINED`, and in an intercommunicator if no process of the remote group has
+    /// the same colour. A process with a wrong colour takes part as if it were `MPI_UNDEFINED`, so that the others do
+    /// not wait for it, and then fails.
     pub fn split(&self, color: i32, key: i32) -> Result<Option<Arc<Comm>>> {
         self.split_with(color, key, allgather_bytes)
     }

@@ -1,14 +1,14 @@
-//! Intercommunicators: two groups without common members, whose members exchange messages with those of the other one
-//! (MPI-5 section 7.6).
+//! Intercommunicators: two groups without common members, whose members exchange messages with those of the remote
+//! group (MPI-5 section 7.6).
 //!
 //! Contract
-//! - The *local* group is that of the process, the *remote* one the other. Ranks in messages are those of the remote
-//!   group, and a process is named to its partners by its rank in the local one; so both groups use the same context.
-//! - Each intercommunicator has an intracommunicator of *both* groups, which carries its collectives and the exchange
-//!   that making communicators from it needs. In that the *low* group comes first. Which one is low was agreed when the
-//!   first ancestor was made, and stays so.
+//! - The *local* group is the group of the process. Ranks in messages are those of the *remote* group, and a process is
+//!   named to its partners by its rank in the local group, so both groups use the same context.
+//! - Each intercommunicator has an intracommunicator of *both* groups, which carries its collectives and the exchanges
+//!   for making communicators from it. The *low* group comes first in it. Which group is low was agreed when the first
+//!   ancestor was made, and never changes.
 //! - Groups that meet for the first time have no common number to make contexts of: each leader proposes one.
-//! - Processes are named to the other group by job and number in it, not by their place in this process's world.
+//! - Processes are named to the remote group by job and number in it, not by their place in this process's world.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -81,7 +81,7 @@ enum Word {
     /// The group, and a proposal for the context, follow.
     Group = 1,
     /// There is no remote group.
-    Nobody = 2,
+    NoGroup = 2,
     /// The leader has failed: an error class and a sentence follow.
     Failed = 3,
 }
@@ -192,9 +192,9 @@ impl Comm {
         Ok(merged.expect("a member of one group is a member of both"))
     }
 
-    /// An intercommunicator of this communicator's members and those of another one (`MPI_Intercomm_create`). At the
-    /// local leader, `peer` gives the communicator through which it reaches the remote leader, and that one's rank
-    /// there.
+    /// Makes an intercommunicator of this communicator's members and those of another communicator
+    /// (`MPI_Intercomm_create`). At the local leader, `peer` gives the communicator through which it reaches the remote
+    /// leader, and the rank of the remote leader there.
     ///
     /// A leader that fails tells its group, so that its members do not wait for it.
     pub fn intercomm_create(
@@ -224,7 +224,7 @@ impl Comm {
         Ok(made.expect("there is a remote group, since its leader has answered"))
     }
 
-    /// The communicator of this process and the leader of another group, who does the same.
+    /// Makes the communicator of this process and the leader of another group. That leader makes the same call.
     fn with_leader(&self, remote_leader: i32, tag: i32) -> Result<Arc<Comm>> {
         if tag < 0 {
             fail!(MPI_ERR_TAG, "the tag is {tag}, but it must not be negative");
@@ -352,7 +352,7 @@ impl Comm {
         if let Some(leaders) = leaders {
             let answer = leaders.and_then(|leaders| match leaders {
                 Some(leaders) => both.insert(leaders).exchange(self.introduction(proposal)),
-                None => Ok((Word::Nobody as u64).to_ne_bytes().to_vec()),
+                None => Ok((Word::NoGroup as u64).to_ne_bytes().to_vec()),
             });
             match answer {
                 Ok(answer) => parts.fill(answer),
@@ -386,8 +386,8 @@ impl Comm {
         Ok(Comm::intercommunicator(self.world(), context, local, remote.clone(), proposal < theirs, errhandler.clone()))
     }
 
-    /// All members of this group and of the remote one get to know each other, and connect if they belong to different
-    /// jobs. Nobody sends anything to the other group before all have.
+    /// Exchanges the identities of all members of this group and the remote group, and connects them if they belong to
+    /// different jobs. No member sends anything to the remote group before all are connected.
     fn acquaint(&self, remote: &Group, leader: usize, leaders: Option<&Arc<Comm>>, meeting: u64) -> Result<()> {
         let world = self.world();
         let known = world.acquaint(remote);
@@ -442,7 +442,7 @@ impl Comm {
     fn introduced(&self, bytes: &[u8]) -> Result<Option<(u64, Arc<Group>)>> {
         let words: Vec<u64> =
             bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("eight bytes"))).collect();
-        if words.first() == Some(&(Word::Nobody as u64)) {
+        if words.first() == Some(&(Word::NoGroup as u64)) {
             return Ok(None);
         }
         let members = words.get(2..).unwrap_or_default().chunks_exact(WORDS);
@@ -466,15 +466,15 @@ impl Comm {
     }
 }
 
-/// What the members of a group have said of their connections with another one: for each a byte per member of that one,
-/// not 0 if there is a connection or none is needed, and the number of its machine.
+/// Connections of the members of a group with another group: for each member a byte per member of the other group, not
+/// 0 if there is a connection or none is needed, and the number of its machine.
 struct Said<'a> {
     bytes: &'a [u8],
     others: usize,
 }
 
 impl Said<'_> {
-    /// How many members have said something; 0 if it makes no sense.
+    /// Returns the number of members that have reported; 0 if the report is invalid.
     fn members(&self) -> usize {
         let each = self.others + size_of::<u64>();
         if self.bytes.len().is_multiple_of(each) { self.bytes.len() / each } else { 0 }

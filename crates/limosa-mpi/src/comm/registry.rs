@@ -33,9 +33,9 @@ impl Registry {
         self.known.lock().get(&context)?.comm.upgrade()
     }
 
-    /// Which operations may need a process: those that name it, those with any member of a communicator that it is a
-    /// member of, and all that belong to a collective of such a communicator. Holds no communicator meanwhile, since
-    /// whoever lets go of the last reference to one calls the engine, which asks this.
+    /// Returns a function that tells which operations may need a process: those that name it, those with any member of
+    /// a communicator that it is a member of, and all that belong to a collective of such a communicator. It holds no
+    /// communicator meanwhile, since dropping the last reference to a communicator calls the engine, which calls this.
     pub(crate) fn concerns(&self) -> Box<Concerns> {
         let known = self.known.clone();
         Box::new(move |context, needs, process| {

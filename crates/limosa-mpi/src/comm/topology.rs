@@ -145,7 +145,7 @@ impl Comm {
         Ok(self.place_in(&self.placed(graph.size(), true, || graph.links())))
     }
 
-    /// A communicator with a graph of which each process lists some edges, whosoever they are
+    /// A communicator with a graph of which each process lists some edges, not necessarily its own
     /// (`MPI_Dist_graph_create`).
     ///
     /// A process with wrong edges takes part without any, so that the others do not wait for it, and then fails.

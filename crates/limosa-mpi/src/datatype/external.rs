@@ -225,7 +225,7 @@ fn extended_to_quad(from: &[u8], to: &mut [u8]) {
     if exponent == 0 && mantissa >> 63 == 1 {
         exponent = 1;
     }
-    // The leading bit is explicit in the x87 format and implied in the other; both have the same exponents.
+    // The leading bit is explicit in the x87 format and implied in binary128; both formats have the same exponents.
     let quad = ((sign | exponent) as u128) << 112 | ((mantissa << 1) as u128) << 48;
     to.copy_from_slice(&quad.to_be_bytes());
 }

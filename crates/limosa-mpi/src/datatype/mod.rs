@@ -67,11 +67,11 @@ pub struct Datatype {
     large: bool,
     measure: Measure,
     program: OnceLock<Placed>,
-    /// Its basic types, once somebody has asked.
+    /// Its basic types, computed at the first use.
     sequence: OnceLock<Sequence>,
     committed: AtomicBool,
     /// Bytes of an element if the type is committed and any number of elements lie without gaps from the base address
-    /// on; 0 if not, or if nobody has asked.
+    /// on; 0 if not, or if not computed yet.
     dense: AtomicUsize,
     name: Mutex<Option<String>>,
     handle: AtomicUsize,

@@ -13,15 +13,15 @@ use super::named::{Basic, Kind};
 use super::shape::Shape;
 use crate::consts::MPI_DATATYPE_NULL;
 
-/// Runs that are kept.
+/// Most runs of a sequence.
 pub const MOST_RUNS: usize = 14;
 
-/// So many values of a basic type, one behind the other.
+/// Consecutive values of a basic type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// Number of the basic type ([`Basic::number`]).
     pub basic: u8,
-    /// How many values.
+    /// Number of values.
     pub count: u64,
 }
 
@@ -79,9 +79,9 @@ pub struct Sequence {
 /// The first difference between two sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// In one of them.
+    /// The run in the first sequence.
     pub left: Run,
-    /// In the other.
+    /// The run in the second sequence.
     pub right: Run,
     /// Values of basic types before it, a complex number counted as two.
     pub before: u64,
@@ -148,7 +148,7 @@ impl Sequence {
         }
     }
 
-    /// The first difference between this sequence, as far as it goes, and another one that may be longer.
+    /// Returns the first difference between this sequence, as far as it goes, and `other`, which may be longer.
     pub fn difference(&self, other: &Sequence) -> Option<Difference> {
         let (mut left, mut right) = (Walk::new(self), Walk::new(other));
         // Two periodic sequences that are the same for the sum of their periods are the same for ever.

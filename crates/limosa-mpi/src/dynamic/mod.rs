@@ -3,11 +3,11 @@
 //!
 //! Contract
 //! - A spawned process is one more process of the same job: it has a number of its own there, and shares the job's
-//!   memory. Its `MPI_COMM_WORLD` is the group of those that were started together with it.
-//! - Only the root acts; its group gets to know what became of that, an error too, and fails with the same class.
+//!   memory. Its `MPI_COMM_WORLD` is the group of the processes that were started together with it.
+//! - Only the root acts. Its group receives the outcome, also an error, and fails with the same class.
 //! - Numbers of processes that have ended are used again. Before members of two groups exchange messages, all of them
-//!   have forgotten what they knew of former holders of each other's numbers (`Comm::meet`).
-//! - A root that waits for somebody outside its communicator sleeps, is shown on the status board, and can be
+//!   have forgotten former holders of each other's numbers (`Comm::meet`).
+//! - A root that waits for a process outside its communicator sleeps, is shown on the status board, and can be
 //!   interrupted.
 
 use std::io;

@@ -1,6 +1,6 @@
 //! Names of services (MPI-5 section 11.9.4).
 //!
-//! A launcher keeps which port each name means that was published in its job. Who looks a name up asks its own launcher
+//! A launcher keeps the port of each name that was published in its job. A lookup asks the process's own launcher
 //! first, and then those of all other jobs of the same user. Nothing is written anywhere, so no name outlives its job.
 
 use std::os::unix::net::UnixStream;
@@ -40,7 +40,7 @@ pub fn unpublish(service: &[u8]) -> Result<()> {
     }
 }
 
-/// The port that was published under this name: in this job, or else in another one of this user.
+/// Returns the port that was published under this name: in this job, or else in a different job of this user.
 ///
 /// # Errors
 /// `MPI_ERR_NAME` if there is none, or if several other jobs have published different ones.
@@ -67,7 +67,7 @@ pub fn look_up(service: &[u8]) -> Result<Vec<u8>> {
         ),
         (None, _) => fail!(
             MPI_ERR_NAME,
-            "no name `{name}` is published in this job, or in another one of this user whose launcher is on this host"
+            "no name `{name}` is published in this job, or in another job of this user whose launcher is on this host"
         ),
     }
 }

@@ -1,8 +1,8 @@
 //! Groups that meet by a port, or by a socket of the program (MPI-5 sections 11.9 and 11.10).
 //!
-//! A port is a socket in the abstract namespace with a name that nobody can guess. The roots of two groups say over it
-//! who they are; everything else goes by messages. A port on another host of the job is reached by the launcher, which
-//! passes on what the roots say.
+//! A port is a socket in the abstract namespace with an unguessable name. The roots of two groups introduce themselves
+//! over it; everything else goes by messages. A port on another host of the job is reached through the launcher, which
+//! forwards the bytes of the roots.
 //!
 //! ```text
 //!   connects:  hello (terms, process)                              connected?
@@ -65,7 +65,7 @@ fn opener(name: &str) -> Option<(u64, u32)> {
     Some((u64::from_str_radix(words.next()?, 16).ok()?, u32::from_str_radix(words.next()?, 16).ok()?))
 }
 
-/// The id of the job that has opened this port, if it is another one.
+/// Returns the id of the job that has opened this port, if it is not this job.
 fn other_job(name: &str) -> Option<u64> {
     let (id, _) = opener(name)?;
     job().ok().filter(|own| own.id() != id).map(|_| id)
@@ -85,7 +85,7 @@ fn reach(name: &str) -> Result<Option<UnixStream>> {
     }
 }
 
-/// Closes a port (`MPI_Close_port`): who is about to connect to it fails.
+/// Closes a port (`MPI_Close_port`): a process that is about to connect to it fails.
 ///
 /// # Errors
 /// `MPI_ERR_PORT` if this process has no such port.
@@ -118,7 +118,7 @@ pub fn accept(comm: &Arc<Comm>, root: i32, name: impl FnOnce() -> Result<Vec<u8>
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
                 Err(error) => fail!(MPI_ERR_PORT, "the port cannot be used any more: {error}"),
             };
-            // Strangers, and who goes away again, have not connected.
+            // Connections of foreign users, and closed ones, do not count.
             if control::check_user(stream.as_fd()).is_ok()
                 && let Ok(Some(found)) = welcome(world, meeting, stream)
             {
@@ -211,7 +211,7 @@ fn send_words(stream: &UnixStream, words: &[u64]) -> io::Result<()> {
     control::send(stream, &words.iter().map(|word| word.to_ne_bytes().to_vec()).collect::<Vec<_>>())
 }
 
-/// How a process introduces itself: the terms under which it exchanges messages, and who it is.
+/// Words with which a process introduces itself: the conditions under which it exchanges messages, and its identity.
 const HELLO: usize = 4 + WORDS;
 
 fn hello(world: &World) -> [u64; HELLO] {

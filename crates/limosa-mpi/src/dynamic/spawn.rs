@@ -70,7 +70,7 @@ pub fn spawn(
     comm.check_intra()?;
     let root = comm.check_root(root)? as usize;
     let world = comm.world();
-    // Nobody waits any more for something of processes whose numbers are used again.
+    // From here on no member waits for a process whose number is used again.
     comm.wait_for_all()?;
     let bytes = comm.led(root, || start(world, programs()?).map(|places| places.to_bytes()))?;
     let Some(places) = Places::from_bytes(&bytes) else {

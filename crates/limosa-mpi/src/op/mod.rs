@@ -243,7 +243,7 @@ impl Op {
                 let (from, to) = unsafe { (datatype.region(input.cast_mut(), count), datatype.region(inout, count)) };
                 let mut from_piece = 0;
                 to.pieces(0, to.len(), &mut |at, size| {
-                    // SAFETY: the piece is part of the program's memory, of which nobody else has a reference.
+                    // SAFETY: the piece is part of the program's memory, and no other reference to it exists.
                     from.read(from_piece, unsafe { std::slice::from_raw_parts_mut(at, size) });
                     from_piece += size;
                     true
@@ -259,7 +259,7 @@ impl Op {
 /// Callers promise what [`Op::reduce_local`] asks for.
 pub type Kernel = unsafe fn(*const u8, *mut u8, usize);
 
-/// How an operation is done for a type.
+/// Execution of an operation for a type.
 enum Work {
     Nothing,
     Replace,

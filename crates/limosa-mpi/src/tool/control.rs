@@ -107,8 +107,8 @@ pub fn read(variable: &Variable) -> Value {
 /// Sets a variable.
 ///
 /// # Errors
-/// `MPI_T_ERR_CVAR_SET_NEVER` for one of the launcher, `MPI_T_ERR_CVAR_SET_NOT_NOW` after the library has read it,
-/// `MPI_T_ERR_INVALID` for a value that makes no sense.
+/// `MPI_T_ERR_CVAR_SET_NEVER` for a variable of the launcher, `MPI_T_ERR_CVAR_SET_NOT_NOW` after the library has read
+/// it, `MPI_T_ERR_INVALID` for an invalid value.
 pub fn write(variable: &Variable, value: &Value) -> Result<()> {
     if !is_writable(variable) {
         return Err(error(consts::MPI_T_ERR_CVAR_SET_NEVER));

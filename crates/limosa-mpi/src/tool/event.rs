@@ -70,7 +70,7 @@ struct Registration {
 }
 
 static REGISTRATIONS: Mutex<Vec<Registration>> = Mutex::new(Vec::new());
-/// How many there are: nothing is done for events that nobody asks for.
+/// Number of registrations: without any, events cost nothing.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {

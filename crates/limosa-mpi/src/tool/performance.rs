@@ -95,7 +95,7 @@ static OF_ENGINE: [Variable; 12] = [
     variable(
         "limosa_messages_copied",
         Class::Counter,
-        "Messages that this process has copied directly from or to the memory of another one",
+        "Messages that this process has copied directly from or to the memory of another process",
         |now| now.traffic.copied,
     ),
     variable("limosa_unexpected_messages", Class::Level, "Messages that have arrived and wait for a receive", |now| {

@@ -57,7 +57,7 @@ fn check_weight(weight: i32, what: &str, at: usize) -> Result<()> {
     Ok(())
 }
 
-/// Edges as `MPI_Dist_graph_create` lists them: for each source its degree; all destinations one after the other.
+/// Edges as `MPI_Dist_graph_create` lists them: for each source its degree; then all destinations, source by source.
 ///
 /// # Errors
 /// `MPI_ERR_RANK`, `MPI_ERR_ARG` (a degree or weight is negative).

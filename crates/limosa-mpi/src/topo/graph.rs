@@ -70,7 +70,7 @@ impl Graph {
         &self.index
     }
 
-    /// The neighbours of all nodes, one node after the other.
+    /// Returns the neighbours of all nodes, node by node.
     pub fn edges(&self) -> &[i32] {
         &self.edges
     }

@@ -33,12 +33,12 @@ pub enum Topology {
     DistGraph(Node),
 }
 
-/// With whom a process exchanges blocks in a neighbourhood collective (section 8.6).
+/// The partners of a process in a neighbourhood collective (section 8.6).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbours {
-    /// By block received: who sends it; `MPI_PROC_NULL` beyond an open end of a grid.
+    /// Sender of each received block; `MPI_PROC_NULL` beyond an open end of a grid.
     pub sources: Vec<i32>,
-    /// By block sent: who gets it.
+    /// Receiver of each sent block.
     pub destinations: Vec<i32>,
     /// The blocks received, in the order in which those of one source were sent.
     pub order: Vec<usize>,
@@ -127,7 +127,7 @@ mod tests {
     use crate::consts::{MPI_ERR_TOPOLOGY, MPI_PROC_NULL};
     use proptest::prelude::*;
 
-    /// For each block that `to` gets: who sends it, and as which of its own blocks.
+    /// Returns the sender of each block that `to` receives, and the number of the block among the sender's blocks.
     fn arriving(topologies: &[Topology], to: usize) -> Vec<Option<(i32, usize)>> {
         let all: Vec<Neighbours> =
             topologies.iter().enumerate().map(|(rank, topology)| topology.neighbours(rank as i32).unwrap()).collect();

@@ -1,13 +1,14 @@
-//! Processes of other jobs that this one is connected with.
+//! Processes of other jobs that this process is connected with.
 //!
-//! An *outsider* has a number in this process's world like all others, behind those of the job; every process gives it a
-//! number of its own. So processes are named to each other by job and number in it ([`Identity`]). Outsiders are reached
-//! by sockets ([`limosa_p2p::SocketDevice`]): one between each two processes, made when their groups first meet.
+//! An *outsider* has a number in this process's world like all others, behind those of the job; every process gives it
+//! a number of its own. So processes are named to each other by job and number in it ([`Identity`]). Outsiders are
+//! reached by sockets ([`limosa_p2p::SocketDevice`]): one between each two processes, made when their groups first
+//! meet.
 //!
 //! ```text
 //!   each process    listens at a name in the abstract namespace that follows from its identity
-//!   both groups     tell each other who is connected with whom ([`World::open_links`])
-//!   of each pair    that is not, the lesser one connects and says who it is and for which meeting ([`World::link`])
+//!   both groups     exchange which of their processes are connected ([`World::open_links`])
+//!   of each pair    that is not, the lesser process connects and sends its identity and the meeting ([`World::link`])
 //! ```
 //!
 //! A connection ends when both have disconnected the last communicator of both ([`World::part_from`]). The numbers of
@@ -75,7 +76,8 @@ pub(crate) struct Outsiders {
     /// There has been one.
     any: AtomicBool,
     table: Mutex<Table>,
-    /// Who they are, by number. Whoever holds this lock takes no other one: it is asked with the engine's lock.
+    /// Identities of outsiders, by number. The holder of this lock takes no other lock: it is asked with the engine's
+    /// lock.
     identities: Mutex<Vec<Identity>>,
 }
 
@@ -88,7 +90,7 @@ struct Table {
     free: VecDeque<u32>,
     device: Option<(DeviceId, Arc<Sockets>)>,
     listener: Option<Arc<OwnedFd>>,
-    /// Who has connected, for which meeting.
+    /// Identities that have connected, with the meeting.
     arrived: FxHashSet<(Identity, u64)>,
 }
 
@@ -262,7 +264,7 @@ impl World {
         self.outsiders.table.lock().free.push_back(place);
     }
 
-    /// This process ends in good order: nobody misses it.
+    /// Parts from all outsiders, because this process ends in good order.
     pub(super) fn part_from_all(&self) {
         if let Some((_, sockets)) = &self.outsiders.table.lock().device {
             sockets.part_from_all();
@@ -293,8 +295,8 @@ impl World {
         Identity { job: self.id, number: u64::from(self.rank), spawn: self.spawn }
     }
 
-    /// Connects this process with these outsiders, who do the same at this meeting. None of them has a connection with
-    /// it, or knows of one.
+    /// Connects this process with these outsiders, which call the same at this meeting. None of them has a connection
+    /// with it, or knows of one.
     ///
     /// # Errors
     /// `MPI_ERR_OTHER` if one of them cannot be reached; that the program was interrupted.
@@ -316,7 +318,7 @@ impl World {
             return Ok(());
         }
         let listener = self.outsiders.table.lock().listener.clone();
-        let Some(listener) = listener else { fail!(MPI_ERR_INTERN, "nobody listens for other jobs") };
+        let Some(listener) = listener else { fail!(MPI_ERR_INTERN, "this process does not listen for other jobs") };
         let end = Instant::now() + PATIENCE;
         loop {
             while let Some((who, meeting, socket)) = accept(listener.as_fd()) {
@@ -450,7 +452,7 @@ fn call(own: Identity, whom: Identity, meeting: u64) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Who has connected, if somebody has, and for which meeting. Strangers are turned away.
+/// Accepts a connection; returns its identity and meeting, if there is one. Foreign users are turned away.
 fn accept(listener: BorrowedFd<'_>) -> Option<(Identity, u64, OwnedFd)> {
     loop {
         let socket = rustix::net::accept_with(listener, SocketFlags::CLOEXEC).ok()?;

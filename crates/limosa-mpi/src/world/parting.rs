@@ -1,5 +1,5 @@
-//! The end of the files of messages in a job that a launcher of others has started: it does not know of them, and nobody
-//! sees the end of the last process. So each process that ends well says that it has left, and the last one deletes them.
+//! Removal of message files in a job of a foreign launcher, which does not know of them and does not report the end of
+//! the last process. Each process that ends well therefore leaves a mark, and the last one deletes the files.
 
 use std::sync::OnceLock;
 

@@ -110,7 +110,7 @@ fn blocks_of_ranks_pretend_to_share_a_host() {
 }
 
 #[test]
-fn a_world_tells_who_is_where() {
+fn a_world_tells_the_host_of_each_process() {
     let worlds = job(4, 2);
     let process = worlds[0].process(1);
     assert_eq!(process, Process { host: 0, rank_on_host: 1, device: "shm", is_alive: true });

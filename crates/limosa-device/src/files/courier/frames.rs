@@ -1,18 +1,18 @@
-//! What two couriers say to each other. Pure: encodes frames to bytes and decodes them.
+//! Frames between two couriers. Pure: encodes frames to bytes and decodes them.
 //!
 //! ```text
 //!   first:   "limosa-courier VERSION\n" from the one that was called; what a login script prints before is skipped
 //!   frame:   bytes that follow u32 | kind u32 | from u32 | to u32 | number u64 | the rest
 //! ```
 //!
-//! Numbers are little-endian. `from`, `to` and `number` name a message file. What comes is not trusted: what is no frame
-//! ends the connection.
+//! Numbers are little-endian. `from`, `to` and `number` name a message file. Received bytes are not trusted: an invalid
+//! frame ends the connection.
 
 use super::super::format::{LONGEST, Label};
 
 /// The first line of a courier that was called.
 pub const GREETING: &[u8] = b"limosa-courier 1\n";
-/// How it begins in every version.
+/// Beginning of the greeting in every version.
 const NAME: &[u8] = b"limosa-courier ";
 /// The longest first line, with what may come before it.
 const LONGEST_GREETING: usize = 64 * 1024;
@@ -21,7 +21,7 @@ const HEAD: usize = 20;
 /// No frame is longer.
 const LONGEST_FRAME: usize = HEAD + LONGEST;
 
-/// What a frame says.
+/// Meaning of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Here is a message file.
@@ -39,7 +39,7 @@ const KINDS: [Kind; 4] = [Kind::Message, Kind::Taken, Kind::Note, Kind::Alive];
 /// A frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// What it says.
+    /// Its meaning.
     pub kind: Kind,
     /// About which file.
     pub label: Label,
@@ -76,7 +76,7 @@ pub fn first(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, &'static str> {
     Ok(Some((Frame { kind: *kind, label, rest: &bytes[HEAD..] }, 4 + length)))
 }
 
-/// Where the greeting ends in these bytes. `Ok(None)`: there must come more.
+/// Returns the end of the greeting in these bytes. `Ok(None)`: it is incomplete.
 ///
 /// # Errors
 /// There is none, or that of another version.
@@ -137,6 +137,6 @@ mod tests {
         assert_eq!(greeting(b"Welcome!\nlimosa-cour"), Ok(None));
         assert!(greeting(&[b'\n'; LONGEST_GREETING + 1]).is_err());
         assert_eq!(greeting(b"limosa-courier 2"), Ok(None));
-        assert!(greeting(b"limosa-courier 2\n").expect_err("another one").contains("another version"));
+        assert!(greeting(b"limosa-courier 2\n").expect_err("another version").contains("another version"));
     }
 }

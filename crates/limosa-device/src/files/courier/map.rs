@@ -17,7 +17,7 @@ pub struct Place {
     pub name: String,
     /// Its processes.
     pub ranks: Range<u32>,
-    /// Those that were started later.
+    /// Its processes that were started later.
     pub later: Vec<u32>,
 }
 
@@ -27,7 +27,7 @@ impl Place {
         Place { name: name.to_owned(), ranks, later: Vec::new() }
     }
 
-    /// Whether a process is there.
+    /// Whether it has a process.
     pub fn has(&self, rank: u32) -> bool {
         self.ranks.contains(&rank) || self.later.contains(&rank)
     }
@@ -38,7 +38,7 @@ impl Place {
     }
 }
 
-/// Where it is.
+/// Returns the path of the map.
 pub fn path(folders: &Folders) -> PathBuf {
     folders.0.join("hosts")
 }
@@ -56,7 +56,7 @@ pub fn claim(folders: &Folders) -> io::Result<()> {
 /// # Errors
 /// The operating system's.
 pub fn write(folders: &Folders, hosts: &[Place], lost: Option<(usize, &str)>) -> io::Result<()> {
-    // What was given up before stays so.
+    // Hosts that were given up before stay so.
     let known: Vec<String> =
         hosts.iter().map(|place| why_lost(folders, place.ranks.start).unwrap_or_default()).collect();
     let lines = |(at, place): (usize, &Place)| {
@@ -103,9 +103,9 @@ mod tests {
         let names = [0, 1, 2, 3].map(|rank| host_of(&folders, rank));
         assert_eq!(names, [Some("a".to_owned()), Some("a".to_owned()), Some("b".to_owned()), None]);
         write(&folders, &hosts, Some((1, "no route"))).expect("a map");
-        write(&folders, &hosts, Some((0, "nobody\nknows"))).expect("a map");
+        write(&folders, &hosts, Some((0, "no\nroute known"))).expect("a map");
         let reasons = [1, 2].map(|rank| why_lost(&folders, rank));
-        assert_eq!(reasons, [Some("nobody knows".to_owned()), Some("no route".to_owned())]);
+        assert_eq!(reasons, [Some("no route known".to_owned()), Some("no route".to_owned())]);
         hosts[1].later.push(7);
         write(&folders, &hosts, None).expect("a map");
         assert_eq!([6, 7].map(|rank| host_of(&folders, rank)), [None, Some("b".to_owned())]);

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-/// Files that the other host may say at once were taken: a sender has few on their way.
+/// Most files that the other host may report as taken at once: a sender has few on their way.
 const MOST_TAKEN: u64 = 64;
 
 /// Files that leave this host.
@@ -47,13 +47,13 @@ impl Departure {
         self.look = true;
     }
 
-    /// The other host may not have got what was sent and not taken.
+    /// Restarts: the other host may not have received files that were sent and not taken.
     pub fn begin_again(&mut self) {
         self.next.number = self.taken;
         self.look = true;
     }
 
-    /// The next file, if it is there.
+    /// Returns the next file, if there is one.
     ///
     /// # Errors
     /// It cannot be read; none is sent any more.
@@ -77,7 +77,7 @@ impl Departure {
     fn read(&mut self, number: u64) -> io::Result<()> {
         self.file.clear();
         let file = File::open(suffixed(&self.folder, number, "msg"))?;
-        // Of one that is longer than any sender makes it only the begin: the receiver sees that.
+        // Of a file that is longer than any sender writes, only the beginning: the receiver finds that.
         file.take(LONGEST as u64).read_to_end(&mut self.file).map(drop)
     }
 
@@ -90,7 +90,7 @@ impl Departure {
             return Err(format!("it says that file {number} was taken, which was not sent"));
         }
         while self.taken <= number {
-            // The sender goes on when the lock is gone. What somebody else has deleted is gone, too.
+            // The sender continues when the lock is gone. A file that another program has deleted is gone, too.
             for suffix in ["msg", "lock"] {
                 let _ = fs::remove_file(suffixed(&self.folder, self.taken, suffix));
             }
@@ -141,7 +141,7 @@ impl Arrival {
         self.look = true;
     }
 
-    /// Writes a file, unless it is there already. True if its receiver has taken it before.
+    /// Writes a file, unless it exists. True if its receiver has taken it before.
     ///
     /// # Errors
     /// It is not the next one, or cannot be written; none is written any more.

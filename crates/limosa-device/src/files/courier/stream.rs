@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// Each side says this often that it lives.
+/// Interval at which each side sends a sign of life.
 const ALIVE: Duration = Duration::from_secs(2);
 /// A connection counts as broken when nothing has come over it for so long.
 const SILENCE: Duration = Duration::from_secs(15);
@@ -21,19 +21,19 @@ const CHUNK: usize = 1 << 18;
 pub struct Stream {
     from: OwnedFd,
     to: OwnedFd,
-    /// What has come and makes no whole frame yet.
+    /// Received bytes of an incomplete frame.
     come: Vec<u8>,
-    /// What is to be sent; `sent` bytes of it were.
+    /// Bytes to be sent; `sent` of them were.
     queue: Vec<u8>,
     sent: usize,
-    /// The other courier has answered.
+    /// Whether the other courier has answered.
     is_greeted: bool,
     heard: Instant,
     spoke: Instant,
 }
 
 impl Stream {
-    /// Speaks over these descriptors; `calls`: the other courier was called and is to greet.
+    /// Makes a stream over these descriptors; `calls`: the other courier was called and must greet.
     ///
     /// # Errors
     /// The operating system's.
@@ -55,13 +55,13 @@ impl Stream {
         self.is_greeted
     }
 
-    /// What to sleep on.
+    /// Returns the descriptors to sleep on.
     pub fn descriptors(&self) -> impl Iterator<Item = PollFd<'_>> {
         let to = (self.sent < self.queue.len()).then(|| PollFd::new(&self.to, PollFlags::OUT));
         std::iter::once(PollFd::new(&self.from, PollFlags::IN)).chain(to)
     }
 
-    /// When [`Stream::keep_alive`] has something to do; `None` before the other courier has answered.
+    /// Returns when [`Stream::keep_alive`] has something to do; `None` before the other courier has answered.
     pub fn due(&self) -> Option<Instant> {
         self.is_greeted.then(|| (self.spoke + ALIVE).min(self.heard + SILENCE))
     }
@@ -71,11 +71,11 @@ impl Stream {
         self.heard = Instant::now();
     }
 
-    /// Says that this side lives, and hears whether the other one does. Before the other courier has answered, who
-    /// calls it has to know how long that may take.
+    /// Sends a sign of life, and checks for one of the other side. Before the other courier has answered, the calling
+    /// side has to know how long that may take.
     ///
     /// # Errors
-    /// It does not.
+    /// The other side gives no sign of life.
     pub fn keep_alive(&mut self, now: Instant) -> Result<(), String> {
         if !self.is_greeted {
             return Ok(());
