@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from limosa_lab.catalogue import COLLECTIVES
 from limosa_lab.cli import main
 from limosa_lab.java_library import has_java, twin
-from limosa_lab.model import measuring
-from limosa_lab.records import Run
+from limosa_lab.model import measuring, samples
+from limosa_lab.records import Run, parse_line
 from test_bench import bench
 
 
@@ -35,10 +36,10 @@ def test_every_operation_in_every_language(tmp_path):
     done = bench("primitives", "--quick", "--output", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in (tmp_path / "out" / "samples.jsonl").read_text().splitlines()]
-    samples = [line for line in lines if line["kind"] == "sample"]
-    assert all(line["verified"] and line["metric"] == "time" and line["unit"] == "us" for line in samples)
+    measured = [line for line in lines if line["kind"] == "sample"]
+    assert all(line["verified"] and line["metric"] == "time" and line["unit"] == "us" for line in measured)
     found = {
-        language: {s["bench"] for s in samples if s["x"] == {"language": language}}
+        language: {line["bench"] for line in measured if line["x"] == {"language": language}}
         for language in ("C", "mpi4py", "limosa", *(("Java", "Java-threads") if has_java() else ()))
     }
     suite = {
@@ -75,6 +76,24 @@ def test_a_missing_jdk_is_named(tmp_path, monkeypatch, capsys):
     assert "a JDK 22 or newer" in said
     assert "is version 17" in said
     assert "`limosa doctor`" in said
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_numpy_follows_a_plan(ranks):
+    """As the program in C does, with the same names: of each operation, root and rhythm."""
+    names = [name + kind for name in COLLECTIVES for kind in ("", "@loop")]
+    names += [name + kind for name in samples.ROOTED for kind in ("@turns", "@turns@loop")]
+    plan = ";".join(f"{name}={'0' if name.startswith('barrier') else '1000'}" for name in names)
+    program = Path(measuring.__file__).parents[1] / "programs" / "primitives.py"
+    command = [Path(sys.executable).parent / "limosa", "run", "-n", str(ranks), program, "--forms", "hot"]
+    done = subprocess.run([*command, "--plan", plan], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    lines = [
+        parse_line(line, library="limosa", program="primitives", ranks=ranks, round_number=0)
+        for line in done.stdout.splitlines()
+    ]
+    assert [samples.case_name(line) for line in lines] == names
+    assert all(line.verified and line.samples and line.ranks == ranks for line in lines)
 
 
 @pytest.fixture

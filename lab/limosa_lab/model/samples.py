@@ -18,6 +18,8 @@ VALIDATION = 20
 # Operations with a root, and the suffix of their names where roots take turns; without it, the root is rank 0.
 ROOTED = ("bcast", "gather", "gatherv", "scatter", "scatterv", "reduce")
 TURNS = "@turns"
+# The suffix where calls are back to back; without it, all ranks start each call together.
+LOOP = "@loop"
 # Statistics of the calls of a round.
 MEDIAN, LEAST = "median", "least"
 STATISTICS: Mapping[str, Callable[[Sequence[float]], float]] = {
@@ -29,8 +31,10 @@ QUIET_ROUNDS = 2
 
 
 def case_name(sample: Sample) -> str:
-    """Give the name of a measured operation: ``bcast``, or ``bcast@turns`` with roots by turns."""
-    return sample.bench + (TURNS if sample.x.get("roots") == "turns" else "")
+    """Give the name of a measured operation: ``bcast``, ``bcast@turns``, ``bcast@loop`` or ``bcast@turns@loop``."""
+    return sample.bench + "".join(
+        suffix for name, suffix in (("roots", TURNS), ("calls", LOOP)) if sample.x.get(name) == suffix[1:]
+    )
 
 
 def with_turns(operations: Sequence[str]) -> list[str]:
@@ -114,7 +118,7 @@ def time_of(times: Sequence[float], statistic: str = MEDIAN, roots: int = 1) -> 
 
 
 def roots_of(sample: Sample) -> int:
-    """Give the number of roots that take turns."""
+    """Give the number of roots that take turns; the mean of a loop has all of them."""
     return sample.ranks if case_name(sample).endswith(TURNS) else 1
 
 

@@ -23,17 +23,20 @@ static const struct {
 #undef DO
 };
 
-/* A sequence of calls, with roots by turns; gives the seconds it took. */
+/* Is rank 0 the root of each call? Otherwise roots take turns. */
+static bool is_root_fixed;
+
+/* A sequence of calls; gives the seconds it took. */
 static double collective_run(struct lab_case *c, long operations)
 {
     const struct collective_arguments *a = c->more;
-    int root = (int)(c->operation % lab.ranks);
+    int root = is_root_fixed ? 0 : (int)(c->operation % lab.ranks);
     c->operation += operations;
     double start = lab_now();
     for (long i = 0; i < operations; i++) {
         size_t slot = lab_next(&c->pool);
         collectives[a->which].call(a, lab_send_slot(&c->pool, slot), lab_receive_slot(&c->pool, slot), root);
-        if (++root == lab.ranks)
+        if (!is_root_fixed && ++root == lab.ranks)
             root = 0;
     }
     return lab_now() - start;

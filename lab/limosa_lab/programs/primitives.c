@@ -13,7 +13,9 @@
  * order in which they are measured; after so many seconds no further case begins.
  *
  * Verified: each operation at each size, as in the other programs, with roots by turns. Times are those of calls with
- * root 0, or, of a plan's `OPERATION@turns`, of calls with roots by turns (`"roots":"turns"` in `x`). */
+ * root 0, or, of a plan's `OPERATION@turns`, of calls with roots by turns (`"roots":"turns"` in `x`). With
+ * `OPERATION@loop` or `OPERATION@turns@loop` calls are back to back: a sample is the mean of a loop of calls without a
+ * start in between (`"calls":"loop"` in `x`). */
 #include "blocking.h"
 
 #include <malloc.h>
@@ -30,13 +32,17 @@ enum {
     CHECKED_OF_LONG = 2,
     LONG = 4096
 };
-enum { UNKNOWN = -2, SEND = -1 }; /* beside the collectives */
+enum { UNKNOWN = -2, SEND = -1 };                 /* beside the collectives */
+enum { SHORTEST_LOOP = 10, LONGEST_LOOP = 1000 }; /* calls */
+#define LOOP_SECONDS 2e-4
 #define WARM_UP_SECONDS 2e-3
 #define NEVER 1e300
 
 /* The root of each timed call is the next rank; otherwise it is rank 0. */
 static bool roots_by_turns;
-static const char turns_suffix[] = "@turns";
+/* Calls are back to back, `calls` of them in a sample. */
+static bool in_loops;
+static long calls = 1;
 
 /* How the calls of this run begin and end. */
 struct manner {
@@ -47,26 +53,28 @@ struct manner {
 
 /* --- starting together -------------------------------------------------------------------------------------------- */
 
-/* One call. The root is rank 0 each time, as in most programs, or the next rank each time. */
-static double call(struct lab_case *c)
+/* The calls of a sample; gives the seconds of each. The root is rank 0 each time, as in most programs, or the next rank
+ * each time. */
+static double sample(struct lab_case *c)
 {
-    if (!roots_by_turns)
-        c->operation = 0;
-    return c->run(c, 1);
+    is_root_fixed = !roots_by_turns;
+    double seconds = c->run(c, calls);
+    is_root_fixed = false;
+    return seconds / (double)calls;
 }
 
-/* One call, begun by all ranks together; gives this rank's time, or a negative one if it has begun late. */
+/* A sample, begun by all ranks together; gives this rank's time, or a negative one if it has begun late. */
 static double after_barrier(struct lab_case *c)
 {
     MPI_Barrier(MPI_COMM_WORLD);
-    return call(c);
+    return sample(c);
 }
 
 static double in_window(struct lab_case *c, double length)
 {
     double start = lab_window(length);
-    call(c);
-    return start < 0 ? -1 : lab_now() - start;
+    sample(c);
+    return start < 0 ? -1 : (lab_now() - start) / (double)calls;
 }
 
 /* Calls until a batch of them is no faster than the one before: in its first calls a library touches its own memory for
@@ -94,7 +102,13 @@ static void measure(struct lab_case *c, struct lab_samples *s, const struct mann
     double length = 100e-6, fits;
     s->verified = lab_verify(c);
     int wanted = how->samples, late = 0;
-    fits = how->patience / warm_up(c);
+    calls = 1;
+    double each = warm_up(c);
+    if (in_loops)
+        calls = each * SHORTEST_LOOP > LOOP_SECONDS  ? SHORTEST_LOOP
+                : each * LONGEST_LOOP < LOOP_SECONDS ? LONGEST_LOOP
+                                                     : (long)(LOOP_SECONDS / each);
+    fits = how->patience / (each * (double)calls);
     if (fits < wanted)
         wanted = fits > LEAST_SAMPLES ? (int)fits : wanted < LEAST_SAMPLES ? wanted : LEAST_SAMPLES;
     for (s->count = 0; s->count < wanted;) {
@@ -139,8 +153,8 @@ static size_t argument(enum collective which, size_t n)
 static void print(struct lab_case *c, const struct lab_samples *s, size_t n, double factor)
 {
     char x[100];
-    snprintf(x, sizeof x, "{\"start\":\"%s\",\"argument\":%zu%s}", lab.windows ? "window" : "barrier", c->bytes,
-             roots_by_turns ? ",\"roots\":\"turns\"" : "");
+    snprintf(x, sizeof x, "{\"start\":\"%s\",\"argument\":%zu%s%s}", lab.windows ? "window" : "barrier", c->bytes,
+             roots_by_turns ? ",\"roots\":\"turns\"" : "", in_loops ? ",\"calls\":\"loop\"" : "");
     c->x = x;
     c->bytes = n;
     lab_print_times(c, s, "time", "us", factor);
@@ -216,8 +230,17 @@ static int operation(const char *name, size_t length)
     return UNKNOWN;
 }
 
-/* Measures what a plan names, in its order: "bcast=0,4,16;scan=8". Plans are followed in several rounds, so that fewer
- * samples of collectives do in each. */
+/* Takes a suffix off the end of a name of `*length` characters; false if it has another end. */
+static bool take_suffix(const char *name, size_t *length, const char *suffix)
+{
+    size_t own = strlen(suffix);
+    bool has = *length > own && !strncmp(name + *length - own, suffix, own);
+    *length -= has ? own : 0;
+    return has;
+}
+
+/* Measures what a plan names, in its order: "bcast=0,4,16;scan@loop=8". Plans are followed in several rounds, so that
+ * fewer samples of collectives do in each. */
 static void follow(char *plan, const struct manner *how)
 {
     struct manner of_collectives = *how;
@@ -225,9 +248,10 @@ static void follow(char *plan, const struct manner *how)
         of_collectives.samples = SAMPLES_OF_A_ROUND;
     for (char *rest = NULL, *part = strtok_r(plan, ";", &rest); part; part = strtok_r(NULL, ";", &rest)) {
         char *is = strchr(part, '=');
-        size_t name = is ? (size_t)(is - part) : 0, suffix = strlen(turns_suffix);
-        roots_by_turns = name > suffix && !strncmp(is - suffix, turns_suffix, suffix);
-        int which = is ? operation(part, name - (roots_by_turns ? suffix : 0)) : UNKNOWN;
+        size_t name = is ? (size_t)(is - part) : 0;
+        in_loops = take_suffix(part, &name, "@loop");
+        roots_by_turns = take_suffix(part, &name, "@turns");
+        int which = is ? operation(part, name) : UNKNOWN;
         if (which == UNKNOWN || !lab_read_sizes(is + 1))
             lab_refuse("`%s` in the plan is not an operation with its sizes, such as bcast=0,4,16", part);
         if (!measure_sizes(which, which == SEND ? how : &of_collectives))

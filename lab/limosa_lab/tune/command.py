@@ -7,9 +7,11 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from limosa_lab import machine, output, records
+from limosa_lab.catalogue import COLLECTIVES
 from limosa_lab.errors import LabError
 from limosa_lab.java_library import JAVA, MODELLED, choose_modelled
 from limosa_lab.model import library, samples
@@ -18,6 +20,7 @@ from limosa_lab.tables import Table, troubles
 from limosa_lab.terminal import Terminal, names, numbers
 from limosa_lab.tune import choices, report, steps, store, verdict
 from limosa_lab.tune.rules import Entry
+from limosa_lab.tune.steps import Pair
 from limosa_lab.tune.store import Part
 from limosa_lab.tune.variants import WAYS, Plain, words
 from limosa_lab.tune.verdict import Verdict
@@ -27,17 +30,19 @@ EPILOG = """examples:
   limosa tune --against mpich,openmpi,intel  collectives of other libraries, too: 12 minutes, and some for the models
   limosa tune --from FOLDER                  from a measurement of `limosa model` or `limosa tune`
   limosa tune --check --from FOLDER          only list what takes longer than a combination of others
-  limosa tune --verify                       measure what the tuning file brings, once more
+  limosa tune --verify                       measure programs with and without the tuning file, take back what is slower
+  limosa tune --compare FILE FILE            at how many sizes two tuning files decide alike
   limosa tune --resume FOLDER                go on with what was interrupted
   limosa run -n 4 wave.py                    Limosa takes the file by itself
   limosa run --mpi mpich --tuned -n 4 wave.py
 """
 
-# How long is measured for each library; a part of it is for the check.
+# How long is measured for each library; parts of it are for the check, and for programs with what has passed it.
 MINUTES = 3.0
 QUICK_MINUTES = 0.75
-CHECK = 0.4
-VERIFY_MINUTES = 1.0
+CHECK = 0.2
+PROGRAMS = 0.3
+VERIFY_MINUTES = 4.0
 RANKS = [2, 3, 4]
 # What was asked for, so that an interrupted command goes on.
 ARGUMENTS = "arguments.json"
@@ -95,13 +100,18 @@ def parser() -> argparse.ArgumentParser:
     made.set_defaults(goes_on=False)
     only = made.add_mutually_exclusive_group()
     only.add_argument("--check", action="store_true", help="only say what takes longer than a combination of others")
-    only.add_argument("--verify", action="store_true", help="only measure what the tuning file brings")
+    only.add_argument(
+        "--verify", action="store_true", help="only measure programs with the tuning file, and take back what is slower"
+    )
+    only.add_argument("--compare", type=Path, nargs=2, metavar="FILE", help="only compare two tuning files")
     return made
 
 
 def tune(arguments: Sequence[str]) -> int:
     """Do what the command line says; give the exit code."""
     given = parser().parse_args(arguments)
+    if given.compare:
+        return _compare(given)
     if given.resume:
         folder, given = given.resume, _earlier(given.resume)
     else:
@@ -128,7 +138,7 @@ def tune(arguments: Sequence[str]) -> int:
         recording = records.read(given.source)
     else:
         _begin(job, arguments)
-        share = 1.0 if given.check else 1 - CHECK
+        share = 1.0 if given.check else 1 - CHECK - PROGRAMS
         seconds = share * job.seconds(QUICK_MINUTES if given.quick else MINUTES, 1 + len(given.against))
         recording = steps.everything(settings, seconds, job.terminal, only_plain=given.check)
     tables = [
@@ -185,21 +195,59 @@ def _tuned(job: Job, recording: Recording) -> list[Table]:
     candidates = job.settings.folder / "candidates.json"
     pairs = [steps.pair(name, part.kept, candidates, job.settings, job.terminal) for name, part in found.items()]
     pairs = [pair for pair in pairs if pair.entries]
-    seconds = CHECK * job.seconds(QUICK_MINUTES if job.given.quick else MINUTES, len(found))
+    usual = QUICK_MINUTES if job.given.quick else MINUTES
+    seconds = CHECK * job.seconds(usual, len(found))
     checked = steps.in_turns("check", pairs, job.settings, seconds, job.terminal) if pairs else None
     parts: dict[str, Part] = {name: part.with_verdict(Verdict([], [])) for name, part in found.items()}
-    tables = [report.entries(part.title, []) for part in found.values() if not part.kept]
     for pair in pairs:
         name, measured = pair.plain.name, steps.compare(checked, pair) if checked else {}
         result = verdict.judge(pair.entries, measured)
         parts[name] = found[name].with_verdict(result, report.answer(found[name].title, result.kept, measured))
-        tables += [report.entries(found[name].title, result.kept), report.dropped(found[name].title, result.dropped)]
         for doubt in report.doubts(found[name].title, measured):
             job.terminal.say(f"warning: {doubt}")
+    # What has passed the check, for the measurement of programs.
+    file = job.settings.folder / "checked.json"
+    store.write(file, recording.environment, parts)
+    pairs = [steps.pair(name, part.kept, file, job.settings, job.terminal) for name, part in parts.items() if part.kept]
+    tables: list[Table] = []
+    if pairs:
+        seconds = PROGRAMS * job.seconds(usual, len(found))
+        _, parts, tables, _ = _in_programs(job, "programs", pairs, parts, seconds)
+    for part in parts.values():
+        tables += [report.entries(part.title, part.kept), report.dropped(part.title, part.dropped)]
     store.write(job.file, recording.environment, parts)
     store.write(job.settings.folder / store.NAME, recording.environment, parts)
     job.terminal.say(f"wrote {job.file}")
     return tables
+
+
+def _in_programs(
+    job: Job, name: str, pairs: Sequence[Pair], parts: dict[str, Part], seconds: float
+) -> tuple[Recording, dict[str, Part], list[Table], int]:
+    """Measure programs into the folder of this name, and take back what makes any of them slower.
+
+    Returns
+    -------
+    tuple
+        The recording, the parts without what was taken back, the tables, and the number of slower cases.
+
+    """
+    kinds = {pair.plain.name: steps.in_programs(pair, job.settings) for pair in pairs}
+    recording = steps.in_turns(name, list(chain(*kinds.values())), job.settings, seconds, job.terminal)
+    parts, tables, slower = dict(parts), [], 0
+    for pair in pairs:
+        part = parts[pair.plain.name]
+        measured = {key: case for one in kinds[pair.plain.name] for key, case in steps.compare(recording, one).items()}
+        tables += [report.programs(part.title, pair.entries, measured)]
+        tables += [report.losses(part.title, pair.entries, measured)]
+        for doubt in report.doubts(part.title, measured):
+            job.terminal.say(f"warning: {doubt}")
+        slower += sum(map(verdict.is_slower, measured.values()))
+        result = verdict.withdraw(pair.entries, measured)
+        others = [entry for entry in part.kept if entry not in pair.entries]
+        result = Verdict([*others, *result.kept], [*part.dropped, *result.dropped])
+        parts[pair.plain.name] = part.with_verdict(result, report.answer(part.title, pair.entries, measured))
+    return recording, parts, tables, slower
 
 
 def _candidates(job: Job, recording: Recording) -> dict[str, Part]:
@@ -235,10 +283,19 @@ def _is_wanted(job: Job, entry: Entry) -> bool:
 
 
 def _verify(job: Job, arguments: Sequence[str]) -> int:
-    """Measure what the tuning file brings; give the exit code: 1 if something is slower beyond the noise."""
-    pairs, parts = [], {}
-    for name, part in store.read(job.file).items():
-        entries = [entry for entry in part.kept if not job.given.ranks or entry.ranks in job.given.ranks]
+    """Measure programs with and without the tuning file, and take back what makes any of them slower.
+
+    Gives the exit code: 1 if something is slower beyond the noise.
+    """
+    parts = store.read(job.file)
+    pairs = []
+    for name, part in parts.items():
+        ranks, operations = job.given.ranks, job.settings.operations
+        entries = [
+            entry
+            for entry in part.kept
+            if (not ranks or entry.ranks in ranks) and (not operations or entry.operation in operations)
+        ]
         if name != "limosa" and (not entries or (job.given.against and name not in job.given.against)):
             continue
         pair = steps.pair(name, entries, job.file.absolute(), job.settings, job.terminal)
@@ -248,26 +305,42 @@ def _verify(job: Job, arguments: Sequence[str]) -> int:
                 f"{job.file} is for version {part.version} of {part.title}, and this is {version}: left out"
             )
             continue
-        pairs.append(steps.with_all_cases(pair, job.settings) if name == "limosa" else pair)
-        parts[name] = part
+        # Others' ranks do not sleep: more of them than processors take milliseconds for a call.
+        every = job.settings.ranks if name == "limosa" else ranks
+        pairs.append(steps.with_all_cases(pair, job.settings, every))
     if not pairs:
         raise LabError(f"{job.file} has nothing to verify", hint="`limosa tune` makes a new one")
     _begin(job, arguments)
     usual = QUICK_MINUTES if job.given.quick else VERIFY_MINUTES
-    seconds = job.seconds(usual, len(pairs))
-    recording = steps.in_turns("verify", pairs, job.settings, seconds, job.terminal)
-    slower = 0
+    recording, found, tables, slower = _in_programs(job, "verify", pairs, parts, job.seconds(usual, len(pairs)))
     for pair in pairs:
-        measured = steps.compare(recording, pair)
-        seen = verdict.seen(pair.entries, measured)
-        name, title = pair.plain.name, pair.plain.title
-        answer = report.answer(title, seen, measured)
-        print(report.entries(title, seen).text(job.terminal.width) if seen else "")
-        print(answer + "\n")
-        for doubt in report.doubts(title, measured):
-            job.terminal.say(f"warning: {doubt}")
-        slower += report.slower(seen, measured)
-        parts[name] = parts[name].with_verdict(Verdict(seen, []), answer)
-    store.write(job.settings.folder / store.NAME, recording.environment, parts)
+        part = found[pair.plain.name]
+        tables += [report.dropped(part.title, part.dropped[len(parts[pair.plain.name].dropped) :])]
+    for table in tables:
+        if table.rows:
+            print(table.text(job.terminal.width))
+    for pair in pairs:
+        print(found[pair.plain.name].answer + "\n")
+    store.write(job.settings.folder / store.NAME, recording.environment, found)
+    if any(len(found[name].dropped) > len(part.dropped) for name, part in parts.items()):
+        store.write(job.file, recording.environment, found)
+        job.terminal.say(f"took back what is slower in programs: wrote {job.file}")
     job.terminal.say(f"measured on {machine.cpu_model()}, {machine.processors()} processors")
     return 1 if slower else 0
+
+
+def _compare(given: argparse.Namespace) -> int:
+    """Say how far two tuning files agree; give the exit code."""
+    first, second = (store.read(file, of_any_machine=True) for file in given.compare)
+    sizes = [n for n in samples.fitted_sizes(given.max_bytes, quick=False) if n > 0]
+    known = [name for name in first if name in second]
+    for name in known:
+        one, other = first[name], second[name]
+        tried = [*one.kept, *other.kept, *(entry for entry, _ in [*one.dropped, *other.dropped])]
+        ranks = sorted({entry.ranks for entry in tried if not given.ranks or entry.ranks in given.ranks})
+        wanted = [operation for operation in COLLECTIVES if not given.operations or operation in given.operations]
+        cases = [(call, p, n) for call in wanted for p in ranks for n in (sizes if call != "barrier" else [0])]
+        print(report.agreement(one.title, verdict.agreement(one.kept, other.kept, tried, cases), len(cases)))
+    if not known:
+        raise LabError(f"{given.compare[0]} and {given.compare[1]} have no library in common")
+    return 0

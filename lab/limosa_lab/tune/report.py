@@ -8,12 +8,14 @@ from limosa_lab.model.fitting import Point
 from limosa_lab.tables import Table
 from limosa_lab.tune.consistency import MARGIN, violations
 from limosa_lab.tune.rules import Entry, Measured
-from limosa_lab.tune.verdict import Cases, counting, is_slower, mean_ratio
+from limosa_lab.tune.verdict import Agreement, Cases, counting, is_slower, kind_of, mean_ratio
 from limosa_lab.wording import size
 
 # A case is noisy if repetitions differ by this part of the time, a machine if this part of the cases is.
 NOISY = 0.1
 NOISY_SHARE = 0.2
+# Calls that are listed as slower.
+LOSSES = 12
 
 
 def entries(title: str, kept: Sequence[Entry]) -> Table:
@@ -76,6 +78,51 @@ def answer(title: str, kept: Sequence[Entry], measured: Cases) -> str:
         f"{mean_ratio(changed):.3f} of the time (geometric mean; {slower(kept, measured)} are slower beyond the "
         f"noise), all cases {mean_ratio(every):.3f}."
     )
+
+
+def programs(title: str, kept: Sequence[Entry], measured: Cases) -> Table:
+    """Give the times of calls that are replaced and of all others, by the kind of program."""
+    columns = ["program", "replaced", "their time", "slower", "not replaced", "their time", "slower"]
+    table = Table(f"{title}: calls in programs, with the file by without it", columns, words=1)
+    for kind in dict.fromkeys(kind_of(name) for name, _, _ in measured):
+        row = [kind]
+        for is_replaced in (True, False):
+            own = [
+                case
+                for key, case in measured.items()
+                if kind_of(key[0]) == kind and (counting(kept, *key) is not None) == is_replaced
+            ]
+            row += [str(len(own)), f"{mean_ratio(own):.3f}" if own else "-", str(sum(map(is_slower, own)))]
+        table.rows.append(row)
+    return table
+
+
+def losses(title: str, kept: Sequence[Entry], measured: Cases) -> Table:
+    """Give the calls that take longer with the file, by more than the noise: the largest losses."""
+    slow = sorted(((key, case) for key, case in measured.items() if is_slower(case)), key=lambda found: found[1].gain)
+    columns = ["operation", "done by", "p", "bytes", "program", "us before", "us after", "noise"]
+    shown = slow[:LOSSES]
+    table = Table(f"{title}: slower beyond the noise, {len(shown)} of {len(slow)} calls", columns, words=2)
+    for (name, p, n), case in shown:
+        entry = counting(kept, name, p, n)
+        by = (entry.way.partition(" = ")[2] or entry.way) if entry else "itself"
+        times = [f"{case.before:.2f}", f"{case.after:.2f}", _percent(case.noise)]
+        table.rows.append([name.partition("@")[0], by, str(p), size(n), kind_of(name), *times])
+    return table
+
+
+def agreement(title: str, found: Agreement, cases: int) -> str:
+    """Say how far two tunings agree."""
+    agreed = cases - len(found.different)
+    changed = found.alike + found.within_noise
+    text = (
+        f"{title}: the tunings agree at {agreed} of {cases} sizes ({_percent(agreed / max(cases, 1))}). Of "
+        f"{found.changed} that either changes, they decide alike at {found.alike}, and otherwise within the noise at "
+        f"{found.within_noise} ({_percent(changed / max(found.changed, 1))} together)."
+    )
+    shown = ", ".join(f"{name} of {size(n)} ({p} ranks)" for name, p, n in found.different[:8])
+    more = f" and {len(found.different) - 8} more" if len(found.different) > 8 else ""
+    return text + (f" Different: {shown}{more}." if shown else "")
 
 
 def doubts(title: str, measured: Cases) -> list[str]:

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
+
+from limosa import engines
 
 from limosa_lab import machine, records, resume
 from limosa_lab.catalogue import COLLECTIVES
 from limosa_lab.java_library import choose_modelled
-from limosa_lab.libraries import Library
+from limosa_lab.libraries import Library, Limosa
 from limosa_lab.measure import Options
 from limosa_lab.model import measuring, plan, samples
 from limosa_lab.model.measuring import Choose, Knowledge
 from limosa_lab.model.plan import Case
 from limosa_lab.records import Recording
+from limosa_lab.study.measure import has_standard_abi
 from limosa_lab.terminal import Terminal
 from limosa_lab.tune import verdict
 from limosa_lab.tune.rules import Entry, rules_text
-from limosa_lab.tune.variants import WAYS, Forced, Plain, Substituted, TunedLimosa
+from limosa_lab.tune.variants import WAYS, Forced, InNumPy, Plain, Substituted, TunedLimosa
 
 # How often a case is measured at least when two ways are compared, and at most.
 ROUNDS = 3
@@ -106,12 +110,36 @@ def pair(name: str, entries: Sequence[Entry], file: Path, settings: Settings, te
     return Pair(plain, Substituted(plain, rules_text(list(entries))), entries, cases)
 
 
-def with_all_cases(one: Pair, settings: Settings) -> Pair:
+def with_all_cases(one: Pair, settings: Settings, ranks: Iterable[int]) -> Pair:
     """Give a pair that is compared by powers of four of all collectives, too."""
     sizes = [n for n in samples.fitted_sizes(settings.max_bytes, quick=True) if n > 0]
-    every = [("barrier", 0), *((name, n) for n in sizes for name in COLLECTIVES if name != "barrier")]
-    ranks = {*one.cases, *settings.ranks}
-    return replace(one, cases={p: list(dict.fromkeys([*every, *one.cases.get(p, [])])) for p in ranks})
+    wanted = [name for name in COLLECTIVES if not settings.operations or name in settings.operations]
+    every = [(name, n) for n in [0, *sizes] for name in wanted if (name == "barrier") == (n == 0)]
+    return replace(one, cases={p: list(dict.fromkeys([*every, *one.cases.get(p, [])])) for p in {*one.cases, *ranks}})
+
+
+def in_programs(one: Pair, settings: Settings) -> list[Pair]:
+    """Give the pair in C and in NumPy, with each call alone and back to back, with root 0 and roots by turns.
+
+    NumPy needs mpi4py and a library with the standard ABI.
+    """
+    cases = {
+        p: [(name + kind, n) for name, n in of_ranks for kind in _kinds(name)] for p, of_ranks in one.cases.items()
+    }
+    found = [replace(one, cases=cases)]
+    if settings.limosa is None and find_spec("mpi4py") and has_standard_abi(one.plain):
+        tuned = one.tuned
+        if isinstance(tuned, Substituted):
+            # mpi4py loads the library for itself alone, where the first would not find it.
+            preload = f"{Limosa().prefix}/lib/limosa/liblimosa_tuned.so:{engines.SONAME}"
+            tuned = Substituted(one.plain, tuned.rules, preload)
+        found.append(Pair(InNumPy(one.plain), InNumPy(tuned), one.entries, cases))
+    return found
+
+
+def _kinds(operation: str) -> list[str]:
+    turns = [samples.TURNS, samples.TURNS + samples.LOOP] if operation in samples.ROOTED else []
+    return ["", samples.LOOP, *turns]
 
 
 def cases_of(entries: Iterable[Entry], settings: Settings) -> dict[int, list[Case]]:
@@ -129,7 +157,9 @@ def cases_of(entries: Iterable[Entry], settings: Settings) -> dict[int, list[Cas
 
 def compare(recording: Recording, measured: Pair) -> verdict.Cases:
     """Give the times without and with the entries of a pair."""
-    return verdict.compare(recording.samples, measured.plain.name, measured.tuned.name, machine.processors())
+    found = verdict.compare(recording.samples, measured.plain.name, measured.tuned.name, machine.processors())
+    suffix = verdict.NUMPY if isinstance(measured.plain, InNumPy) else ""
+    return {(name + suffix, p, n): case for (name, p, n), case in found.items()}
 
 
 def _options(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 from limosa_lab import build
@@ -75,16 +76,14 @@ class TunedLimosa(Limosa):
         return {"LIMOSA_TUNING": str(self.file.absolute())}
 
 
-class Substituted(Library):
-    """A library whose collectives are replaced by these rules."""
+class Variant(Library):
+    """A library that is used in another way; all else is the library's."""
 
-    def __init__(self, library: Library, rules: str) -> None:
+    def __init__(self, library: Library, name: str, title: str) -> None:
         super().__init__(library.prefix)
         self.library = library
-        self.name = f"{library.name}+tuned"
-        self.title = f"{library.title}, tuned"
-        self.rules = rules
-        self.interposer = interposer(library)
+        self.name = f"{library.name}{name}"
+        self.title = f"{library.title}, {title}"
 
     @property
     def version(self) -> str:
@@ -107,13 +106,48 @@ class Substituted(Library):
         return self.library.binary
 
     def launcher(self, ranks: int, processors: int) -> list[str]:
-        """Give the library's, which starts the program by ``env``: every launcher passes its words on unchanged."""
-        variables = [f"LD_PRELOAD={self.interposer}", f"LIMOSA_TUNED={self.rules}"]
-        return [*self.library.launcher(ranks, processors), "env", *variables]
+        """Give the library's."""
+        return self.library.launcher(ranks, processors)
 
     def environment(self) -> dict[str, str]:
         """Give what the library needs."""
         return self.library.environment()
+
+    def in_place_of(self, program: Program) -> Path | None:
+        """Give what the library has."""
+        return self.library.in_place_of(program)
+
+
+class Substituted(Variant):
+    """A library whose collectives are replaced by these rules.
+
+    `preload` is what is loaded before programs that are not compiled with the library.
+    """
+
+    def __init__(self, library: Library, rules: str, preload: str = "") -> None:
+        super().__init__(library, "+tuned", "tuned")
+        self.rules = rules
+        self.preload = preload or str(interposer(library))
+
+    def launcher(self, ranks: int, processors: int) -> list[str]:
+        """Give the library's, which starts the program by ``env``: every launcher passes its words on unchanged."""
+        variables = [f"LD_PRELOAD={self.preload}", f"LIMOSA_TUNED={self.rules}"]
+        return [*super().launcher(ranks, processors), "env", *variables]
+
+
+class InNumPy(Variant):
+    """A library as mpi4py calls it, with arrays: programs have twins in Python."""
+
+    def __init__(self, library: Library) -> None:
+        super().__init__(library, ":numpy", "NumPy")
+
+    def launcher(self, ranks: int, processors: int) -> list[str]:
+        """Give the library's, which starts Python."""
+        return [*super().launcher(ranks, processors), sys.executable]
+
+    def in_place_of(self, program: Program) -> Path:
+        """Give the program's twin in Python."""
+        return program.source.with_suffix(".py")
 
 
 def words(prefix: Path, way: str) -> dict[str, str]:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from limosa_lab.model.samples import PROGRAM, time_of
+from limosa_lab.model.samples import LOOP, PROGRAM, TURNS, case_name, roots_of, time_of
 from limosa_lab.records import Sample
 from limosa_lab.tune.rules import Entry, Measured
+from limosa_lab.wording import size
 
-# The times of an operation by (operation, ranks, bytes).
+# The times of an operation by (operation, ranks, bytes). Suffixes of an operation name the kind of program.
 Cases = Mapping[tuple[str, int, int], Measured]
+# What suffixes say of a program.
+NUMPY = "@numpy"
+KINDS = {NUMPY: "NumPy", LOOP: "back to back", TURNS: "roots by turns"}
 
 # What is less than this part of the time is no difference, however quiet the machine was.
 LEAST = 0.03
@@ -38,9 +42,8 @@ def compare(
     times: dict[tuple[str, int, int], dict[str, dict[int, float]]] = {}
     for sample in samples:
         if sample.program == PROGRAM and sample.library in (before, after) and sample.verified and sample.samples:
-            of_case = times.setdefault((sample.bench, sample.ranks, sample.bytes), {})
-            took = time_of(sample.samples, "median" if sample.ranks > processors else "least")
-            of_case.setdefault(sample.library, {})[sample.round] = took
+            of_case = times.setdefault((case_name(sample), sample.ranks, sample.bytes), {})
+            of_case.setdefault(sample.library, {})[sample.round] = time_of(sample.samples, roots=roots_of(sample))
     found = {}
     for (operation, ranks, n), libraries in times.items():
         rounds = [sorted(libraries.get(name, {}).values()) for name in (before, after)]
@@ -96,14 +99,62 @@ def seen(entries: Sequence[Entry], measured: Cases) -> list[Entry]:
 
 
 def counting(entries: Iterable[Entry], operation: str, ranks: int, n: int) -> Entry | None:
-    """Give the entry that is in use for a call: of those that cover it the one with the largest predicted gain."""
-    found = [e for e in entries if (e.operation, e.ranks) == (operation, ranks) and e.covers(n)]
+    """Give the entry that is in use for a call: of those that cover it the one with the largest predicted gain.
+
+    The operation may have suffixes: each kind of program uses the same entries.
+    """
+    bench = operation.partition("@")[0]
+    found = [e for e in entries if (e.operation, e.ranks) == (bench, ranks) and e.covers(n)]
     return max(found, key=lambda entry: entry.predicted, default=None)
 
 
 def is_slower(case: Measured) -> bool:
     """Tell whether a case takes longer with the entry, beyond the noise and what is any difference at all."""
     return case.gain < -max(case.noise, LEAST) and case.after - case.before > LEAST_TIME
+
+
+def kind_of(operation: str) -> str:
+    """Name the kind of program of a case: ``C``, or ``NumPy, back to back, roots by turns``."""
+    words = [word for suffix, word in KINDS.items() if suffix in operation]
+    return ", ".join(words if NUMPY in operation else ["C", *words])
+
+
+def withdraw(entries: Sequence[Entry], measured: Cases) -> Verdict:
+    """Take entries back at the sizes at which a program is slower with them, whatever its kind."""
+    kept, dropped = [], []
+    for entry in entries:
+        own = [(name, case) for (name, p, n), case in measured.items() if counting(entries, name, p, n) is entry]
+        slow = [(case.after / case.before, case.bytes, name) for name, case in own if is_slower(case)]
+        if not own:
+            dropped.append((entry, "not measured in programs"))
+        elif not slow:
+            kept.append(entry)
+        else:
+            sizes, slow_sizes = sorted({case.bytes for _, case in own}), {n for _, n, _ in slow}
+            kept += _between(entry, sizes, slow_sizes)
+            factor, n, name = max(slow)
+            reason = (
+                f"slower in programs at {len(slow_sizes)} of {len(sizes)} sizes, by up to {100 * (factor - 1):.0f} % "
+                f"({kind_of(name)}, {size(n)})"
+            )
+            dropped.append((replace(entry, low=min(slow_sizes), high=max(slow_sizes), rows=()), reason))
+    return Verdict(kept, dropped)
+
+
+def _between(entry: Entry, sizes: Sequence[int], slow: Collection[int]) -> list[Entry]:
+    """Give the entry for each range of sizes that are not slow, if it gains at any of them."""
+    found = []
+    for is_slow, run in itertools.groupby(sizes, key=lambda n: n in slow):
+        own = list(run)
+        if is_slow:
+            continue
+        low = entry.low if own[0] == sizes[0] else own[0]
+        following = sizes[sizes.index(own[-1]) + 1 :]
+        high = following[0] - 1 if following else entry.high
+        narrowed = entry.within(low, high, [])
+        evidence = [case for case in entry.evidence if narrowed.covers(case.bytes)]
+        found += [replace(narrowed, evidence=tuple(evidence))] if evidence else []
+    return found
 
 
 def _narrowed(entry: Entry, in_use: Sequence[Measured | None], every: Sequence[Measured]) -> list[Entry]:
@@ -131,3 +182,57 @@ def mean_ratio(cases: Iterable[Measured]) -> float:
     """Give the geometric mean of the times with entries by those without; 1 if there are none."""
     logarithms = [math.log(case.after / case.before) for case in cases]
     return math.exp(statistics.fmean(logarithms)) if logarithms else 1.0
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How two tunings decide, each by its entries: the cases that either changes, and the sorts of these."""
+
+    changed: int
+    alike: int
+    within_noise: int
+    different: list[tuple[str, int, int]]
+
+
+def agreement(
+    first: Sequence[Entry], second: Sequence[Entry], tried: Iterable[Entry], cases: Iterable[tuple[str, int, int]]
+) -> Agreement:
+    """Compare the decisions of two tunings.
+
+    Two decisions differ within the noise if neither is faster by more than that, by what both tunings have measured.
+
+    Parameters
+    ----------
+    tried
+        All that the tunings have measured, with the evidence: also what they have dropped.
+    cases
+        Operation, ranks and bytes of the calls that are compared.
+
+    """
+    tried = list(tried)
+    changed = alike = within = 0
+    different = []
+    for key in cases:
+        ways = [entry.way if (entry := counting(one, *key)) else None for one in (first, second)]
+        changed += any(ways)
+        if ways[0] == ways[1]:
+            alike += any(ways)
+            continue
+        (one, one_noise), (other, other_noise) = (_time_of_way(way, key, tried) for way in ways)
+        if max(one, other) / min(one, other) <= 1 + max(one_noise, other_noise, KEPT):
+            within += 1
+        else:
+            different.append(key)
+    return Agreement(changed, alike, within, different)
+
+
+def _time_of_way(way: str | None, key: tuple[str, int, int], tried: Iterable[Entry]) -> tuple[float, float]:
+    """Give the time of a way by that of the library itself, and its noise, at the nearest size that was measured."""
+    operation, ranks, n = key
+    of_way = [one for one in tried if (one.operation, one.ranks, one.way) == (operation, ranks, way)]
+    cases = [case for one in of_way for case in one.evidence]
+    if not cases:
+        return 1.0, 0.0
+    far = [abs(math.log((case.bytes or 1) / (n or 1))) for case in cases]
+    nearest = [case for case, distance in zip(cases, far, strict=True) if distance == min(far)]
+    return mean_ratio(nearest), max(case.noise for case in nearest)
