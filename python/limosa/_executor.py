@@ -8,8 +8,8 @@ With ``spawn=True`` the ranks are processes that the root starts (`limosa.spawn`
 
 State of a rank other than the root: idle (in `_Pool.idle`), or busy with one call (in `_Pool.busy`).
 
-On Limosa, the death of a rank that makes calls does not end the job: the rank says so by a hint (`_expendable`). The
-root's receiving thread learns of it by an error, and breaks the pool.
+On Limosa, the death of a rank that makes calls does not end the job (`limosa._deaths`). The root's receiving thread
+learns of it by an error, and breaks the pool.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ import functools
 import itertools
 import os
 import pickle
-import signal
 import threading
-import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -35,6 +33,7 @@ from mpi4py import MPI
 from limosa import errors
 from limosa._agreement import described_error
 from limosa._cart import agree
+from limosa._deaths import deaths, expendable, is_death
 from limosa._map import RemoteError, push
 
 if TYPE_CHECKING:
@@ -52,8 +51,6 @@ Self = TypeVar("Self", bound="Executor")
 
 #: What the root sends instead of a call when a rank has died: there are no more calls.
 _BROKEN = "broken"
-#: Seconds within which the launcher says how a process has ended.
-_LAUNCHER_TIME = 2.0
 
 _Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
@@ -128,7 +125,7 @@ class Executor(concurrent.futures.Executor):
         workers = min(comm.size - 1, max_workers or comm.size)
         self._pool = _Pool(comm, workers) if self.is_root else None
         if 0 < comm.rank <= workers:
-            with _expendable(comm.mpi):
+            with expendable(comm.mpi):
                 _serve(comm)
 
     def _start(self, max_workers: int | None) -> None:
@@ -328,10 +325,12 @@ class _Pool:
             future, call = found
             try:
                 push(self._comm, call, self._idle[0])
-            except Exception as error:  # it cannot be pickled
-                future.set_exception(error)
-            else:
-                self._busy[self._idle.popleft()] = future
+            except Exception as error:
+                if not is_death(error):  # it cannot be pickled
+                    future.set_exception(error)
+                    continue
+            # A rank that has died counts as busy, so that the receiving thread finds its death.
+            self._busy[self._idle.popleft()] = future
 
     def _receive(self) -> None:
         """Take the answers; at the end, let the ranks go."""
@@ -340,15 +339,19 @@ class _Pool:
             with self._changed:
                 self._changed.wait_for(lambda: self._busy or (self._closed and not self._waiting))
                 if not self._busy:
-                    for rank in self._idle:
-                        comm._push(None, rank)
+                    if end := deaths(comm.mpi, within=0):  # between calls
+                        self._broken = BrokenExecutor(end)
+                        self._dismiss([])
+                    else:
+                        for rank in self._idle:
+                            comm._push(None, rank)
                     return
             try:
                 answer, source = comm._pull_from()
             except MPI.Exception as error:
-                has_died = error.Get_error_class() == MPI.ERR_PROC_ABORTED
+                has_died = is_death(error)
                 cause = errors.from_mpi(error, call="submit", rank=comm.rank)
-                busy = self._give_up(cause, _deaths(comm.mpi) if has_died else "")
+                busy = self._give_up(cause, deaths(comm.mpi) if has_died else "")
                 if has_died:
                     self._dismiss(busy)
                 return
@@ -395,45 +398,6 @@ class _Pool:
             _conclude(future, _made(call), self._comm.rank)
 
 
-def _deaths(comm: MPI.Comm) -> str:
-    """Give which ranks have died and how, in a sentence; nothing where the library does not tell."""
-    until = time.monotonic() + _LAUNCHER_TIME
-    while True:
-        info = comm.Get_info()
-        found = info.Get("limosa_deaths")
-        info.Free()
-        if found or time.monotonic() > until:
-            break
-        time.sleep(0.01)  # the launcher hears of the end of a process a little later
-    return "; ".join(_death(*map(int, each.split(":"))) for each in (found or "").split(",") if each)
-
-
-def _death(rank: int, status: int) -> str:
-    code = os.waitstatus_to_exitcode(status)
-    if code >= 0:
-        return f"rank {rank} of the pool exited with code {code} within a call"
-    name = next((f" ({each.name})" for each in signal.Signals if each == -code), "")
-    return f"rank {rank} of the pool was killed by signal {-code}{name} within a call"
-
-
-@contextlib.contextmanager
-def _expendable(comm: MPI.Comm) -> Iterator[None]:
-    """Let the job go on if this process dies within the block; Limosa's launcher does."""
-    _hint(comm, "true")
-    try:
-        yield
-    finally:
-        _hint(comm, "false")
-
-
-def _hint(comm: MPI.Comm, is_expendable: str) -> None:
-    if MPI.Get_library_version().startswith("Limosa"):
-        info = MPI.Info.Create()
-        info.Set("limosa_expendable", is_expendable)
-        comm.Set_info(info)
-        info.Free()
-
-
 def _conclude(future: Future[Any], answer: _Answer, source: int) -> None:
     if answer.error is None:
         future.set_result(answer.value)
@@ -466,7 +430,7 @@ def _serve_parent() -> None:
 
     assert limosa.parent is not None
     comm = limosa.parent.merge()
-    with _expendable(comm.mpi):
+    with expendable(comm.mpi):
         is_whole = _serve(comm)
     if is_whole:
         comm.free()

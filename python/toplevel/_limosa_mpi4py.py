@@ -4,6 +4,8 @@
 module beside mpi4py, such as one that was compiled for some MPI library, comes first. mpi4py's own finder, which looks
 for libraries with older ABIs, is asked last.
 
+`FuturesFinder` is asked first, and has `limosa._futures` adapt the pools of ``mpi4py.futures`` as they are loaded.
+
 ``MPI4PY_MPIABI`` and ``MPI4PY_LIBMPI`` choose another ABI or library, as without Limosa.
 
 PYTEST_DONT_REWRITE: pytest would warn that this module, of a package with a plugin, is imported already.
@@ -13,6 +15,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
@@ -69,5 +72,32 @@ def _is_served(mpi4py: "ModuleType") -> bool:
         return False
 
 
+class FuturesFinder:
+    """Finder of mpi4py's module of pools."""
+
+    @staticmethod
+    def find_spec(name: str, path: "Sequence[str] | None" = None, target: object = None) -> "ModuleSpec | None":
+        """Find the module where Python finds it, with a loader that adapts it; None for all others."""
+        if name != "mpi4py.futures._core":
+            return None
+
+        from importlib.machinery import PathFinder
+
+        spec = PathFinder.find_spec(name, path)
+        loader = spec.loader if spec is not None else None
+        if loader is not None:
+            load = loader.exec_module
+
+            def load_and_adapt(module: "ModuleType") -> None:
+                load(module)
+                from limosa._futures import adapt
+
+                adapt(module)
+
+            loader.exec_module = load_and_adapt  # type: ignore[method-assign]
+        return spec
+
+
 if Finder not in sys.meta_path:
     sys.meta_path.append(Finder)
+    sys.meta_path.insert(0, FuturesFinder)

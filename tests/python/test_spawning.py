@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -129,10 +130,13 @@ if __name__ == "__main__":
 def pool_with_a_death(tmp_path):
     """Run a program in which a worker of a pool dies; give its outcome."""
 
-    def run(how: str, arguments: str = "", *, n: int = 4, code: int = 0) -> subprocess.CompletedProcess[str]:
+    def run(
+        how: str, arguments: str = "", *, n: int = 4, code: int = 0, text: str = POOL, options: Sequence[str] = ()
+    ) -> subprocess.CompletedProcess[str]:
         script = tmp_path / "program.py"
-        script.write_text(POOL.replace("{arguments}", arguments))
-        command = [Path(sys.executable).parent / "limosa", "run", "-n", str(n), sys.executable, script, how, str(code)]
+        script.write_text(text.replace("{arguments}", arguments))
+        launcher = [Path(sys.executable).parent / "limosa", "run", "-n", str(n)] if n else []
+        command = [*launcher, sys.executable, *options, script, how, str(code)]
         return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
     return run
@@ -166,6 +170,80 @@ def test_a_spawned_worker_that_dies_breaks_the_pool(pool_with_a_death):
     done = pool_with_a_death("exit", "3, spawn=True", n=1)
     assert done.returncode == 0, done.stderr
     assert "of the pool exited with code 3" in done.stdout
+
+
+POOL_OF_MPI4PY = """
+from mpi4py import MPI
+from mpi4py.futures import MPICommExecutor, MPIPoolExecutor
+""" + POOL.replace("limosa.Executor({arguments})", "{arguments}").replace("pool.is_root:", "pool is not None:")
+
+
+@pytest.mark.parametrize(
+    ("how", "text"), [("exit", "exited with code 3"), ("SIGKILL", "was killed by signal 9 (SIGKILL)")]
+)
+@pytest.mark.parametrize(
+    ("arguments", "n", "options", "survivors"),
+    [
+        ("MPICommExecutor()", 4, [], 3),
+        ("MPICommExecutor(use_pkl5=True)", 4, [], 3),
+        ("MPIPoolExecutor()", 4, ["-m", "mpi4py.futures"], 1),
+        ("MPIPoolExecutor(3)", 1, [], 1),
+        ("MPIPoolExecutor(3)", 0, [], 1),
+    ],
+    ids=["on a communicator", "with pkl5", "of all ranks", "spawned", "spawned without a launcher"],
+)
+def test_a_worker_of_mpi4py_futures_that_dies_breaks_the_pool(
+    pool_with_a_death, how, text, arguments, n, options, survivors
+):
+    done = pool_with_a_death(how, arguments, n=n, text=POOL_OF_MPI4PY, options=options)
+    assert done.returncode == 0, done.stderr
+    (broken,) = [line for line in done.stdout.splitlines() if text in line]
+    assert re.match(r"worker [012] of the pool ", broken)
+    assert done.stdout.count("a rank has gone on") == survivors
+    (lost,) = [line for line in done.stderr.splitlines() if line.startswith("limosa: ")]
+    assert re.match(r"limosa: warning: rank [123] \(process ", lost)
+    assert text[:-1] in lost
+
+
+IDLE = """
+import os, threading, time
+from concurrent.futures import BrokenExecutor
+import limosa
+from mpi4py.futures import MPICommExecutor
+
+def dies_later():
+    threading.Timer(0.2, os._exit, [3]).start()
+
+if __name__ == "__main__":
+    with {arguments} as pool:
+        if pool is not None and getattr(pool, "is_root", True):
+            pool.submit(dies_later).result()
+            time.sleep(PAUSE)
+            try:
+                while PAUSE < 2:
+                    pool.submit(pow, 2, 5).result(timeout=60)
+            except BrokenExecutor as error:
+                print(error)
+    print("a rank has gone on")
+"""
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("pool", ["limosa.Executor()", "MPICommExecutor()"])
+@pytest.mark.parametrize("pause", ["0", "1"], ids=["while the other works", "while none works"])
+def test_a_worker_that_dies_between_calls_breaks_the_pool(pool_with_a_death, pause, pool, n):
+    done = pool_with_a_death("exit", pool, n=n, text=IDLE.replace("PAUSE", pause))
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^(rank|worker) [012] of the pool exited with code 3$", done.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize("pool", ["limosa.Executor()", "limosa.Executor(2, spawn=True)", "MPICommExecutor()"])
+def test_a_worker_may_have_died_when_the_pool_ends(pool_with_a_death, pool):
+    n = 1 if "spawn" in pool else 3
+    done = pool_with_a_death("exit", pool, n=n, text=IDLE.replace("PAUSE", "2"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("a rank has gone on") == (n + 1) // 2
+    assert "Traceback" not in done.stderr
 
 
 def test_a_broken_pool_that_is_not_noticed_ends_the_job(failing):
