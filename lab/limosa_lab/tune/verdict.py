@@ -149,18 +149,18 @@ def withdraw(entries: Sequence[Entry], measured: Cases) -> Verdict:
 
 
 def _between(entry: Entry, sizes: Sequence[int], slow: Collection[int]) -> list[Entry]:
-    """Give the entry for each range of sizes that are not slow, if it gains at any of them."""
+    """Give the entry for each range of sizes that are not slow, if it gains at any of them.
+
+    Beside a slow size a range ends at the last size that was measured, and a single size is none.
+    """
     found = []
     for is_slow, run in itertools.groupby(sizes, key=lambda n: n in slow):
         own = list(run)
-        if is_slow:
-            continue
         low = entry.low if own[0] == sizes[0] else own[0]
-        following = sizes[sizes.index(own[-1]) + 1 :]
-        high = following[0] - 1 if following else entry.high
-        narrowed = entry.within(low, high, [])
-        evidence = [case for case in entry.evidence if narrowed.covers(case.bytes)]
-        found += [replace(narrowed, evidence=tuple(evidence))] if evidence else []
+        high = entry.high if own[-1] == sizes[-1] else own[-1]
+        narrowed = entry.within(low, high, [case for case in entry.evidence if own[0] <= case.bytes <= own[-1]])
+        if not is_slow and low != high and narrowed.evidence:
+            found.append(narrowed)
     return found
 
 
