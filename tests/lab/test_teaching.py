@@ -1,6 +1,7 @@
 """The teaching notebook runs from its first cell to its last with what is installed."""
 
 import os
+import re
 import sysconfig
 from pathlib import Path
 
@@ -29,9 +30,10 @@ def test_every_cell_runs_and_the_tuned_program_computes_the_same(tmp_path, monke
     notebook = nbformat.read(NOTEBOOK, 4)
     NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(tmp_path)}}).execute()
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    before, after = printed(code[-1]).splitlines()
-    assert "checksum" in before
-    assert before.partition("checksum")[2] == after.partition("checksum")[2]
+    # The cell itself asserts that the sum is the same, and that the program is not slower.
+    times, gain = printed(code[-1]).splitlines()
+    assert re.fullmatch(r"before: \d+ us for each step, after: \d+ us, noise \d+ %", times)
+    assert re.search("less time for a step|nothing faster was found|there is no gain", gain)
     said = [printed(cell) for cell in code]
     assert any("t0 = " in text for text in said)
     assert any("takes more than 1.1 times as long as a combination" in text for text in said)

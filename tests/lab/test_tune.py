@@ -166,6 +166,14 @@ def test_times_are_the_medians_of_the_best_round_and_the_next_says_how_noisy_the
     assert verdict.compare([sample("a", 0, 10), sample("a", 1, 10), sample("b", 0, 5)], "a", "b") == {}
 
 
+def test_only_rounds_in_which_the_processors_were_as_near_to_each_other_are_compared():
+    near, far = [0.05, 0.05], [0.2, 0.2]
+    rounds = [replace(sample("a", at, 10), flag=near) for at in range(2)] + [replace(sample("a", 2, 5), flag=far)]
+    rounds += [replace(sample("b", at, 8), flag=near) for at in range(2)]
+    (measured,) = verdict.compare(rounds, "a", "b").values()
+    assert (measured.before, measured.after) == (10, 8)
+
+
 def test_with_more_ranks_than_processors_times_are_medians():
     (measured,) = verdict.compare(ROUNDS, "a", "b", processors=2).values()
     assert (measured.before, measured.after) == (32, 7)
@@ -176,12 +184,12 @@ def test_an_entry_is_taken_back_at_the_sizes_where_a_program_is_slower():
     whole = entry(low=1, high=5000, evidence=evidence)
     programs = cases(*[(n, 10, 6, 0.02) for n in (1, 16, 256, 4096)])
     assert verdict.withdraw([whole], programs).kept == [whole]
-    programs |= cases((16, 10, 12, 0.02), (256, 10, 11, 0.3), name="bcast@turns@loop@numpy")
+    programs |= cases((16, 10, 11, 0.3), (256, 10, 12, 0.02), name="bcast@turns@loop@numpy")
     found = verdict.withdraw([whole], programs)
-    assert [(kept.low, kept.high, len(kept.evidence)) for kept in found.kept] == [(1, 15, 1), (256, 5000, 2)]
+    assert [(kept.low, kept.high, len(kept.evidence)) for kept in found.kept] == [(1, 16, 2), (4096, 5000, 1)]
     ((back, reason),) = found.dropped
-    assert (back.low, back.high) == (16, 16)
-    assert reason == ("slower in programs at 1 of 4 sizes, by up to 20 % (NumPy, back to back, roots by turns, 16 B)")
+    assert (back.low, back.high) == (256, 256)
+    assert reason == ("slower in programs at 1 of 4 sizes, by up to 20 % (NumPy, back to back, roots by turns, 256 B)")
 
 
 def test_an_entry_that_no_program_has_tried_is_dropped():
@@ -222,10 +230,13 @@ def test_two_files_are_compared_by_the_command(tmp_path, capsys):
     assert re.search(r"MPICH: the tunings agree at (\d+) of \1 sizes \(100 %\)", capsys.readouterr().out)
 
 
-# A run ends everything that descends from the process that started it. Two rounds measure each case.
+# A run ends everything that descends from the process that started it. Two rounds measure each case, wherever the
+# processors are meanwhile.
 TWO_ROUNDS = """
 import sys
+from limosa_lab import placement
 from limosa_lab.tune import command, steps
+placement.LIKE = float("inf")
 steps.MOST_ROUNDS = 2
 sys.exit(command.tune(sys.argv[1:]))
 """
@@ -372,6 +383,7 @@ def test_a_file_of_another_version_has_nothing_to_verify(tmp_path, capsys):
         (["--verify", "--file", "/no/such/file"], "cannot read /no/such/file"),
         (["--from", "/no/such/folder"], "there is no samples.jsonl"),
         (["--against", "nompi"], "`nompi` is not a library"),
+        (["--programs", "c,fortran"], "--programs fortran: known are c, numpy"),
         (["--max-bytes", "3"], "models need messages of 64 bytes"),
         (["--minutes", "0"], "a positive number is needed"),
         (["--resume", "/no/such/folder"], "name the folder of a `limosa tune` that was interrupted"),

@@ -82,6 +82,13 @@ def parser() -> argparse.ArgumentParser:
         "--operations", type=names, default=[], metavar="NAMES", help="such as bcast,allreduce; default: all"
     )
     made.add_argument("--ranks", type=numbers, default=[], metavar="N,...", help="default: 2,3,4")
+    made.add_argument(
+        "--programs",
+        type=names,
+        default=list(steps.LANGUAGES),
+        metavar="NAMES",
+        help=f"in which languages nothing may become slower (default: {','.join(steps.LANGUAGES)})",
+    )
     made.add_argument("--max-bytes", type=int, default=1 << 20, metavar="N", help="largest message (default: 1048576)")
     made.add_argument(
         "--minutes",
@@ -120,6 +127,9 @@ def tune(arguments: Sequence[str]) -> int:
         raise LabError(f"--max-bytes {given.max_bytes}: models need messages of 64 bytes and more")
     if given.minutes is not None and given.minutes <= 0:
         raise LabError(f"--minutes {given.minutes:g}: a positive number is needed")
+    for language in given.programs:
+        if language not in steps.LANGUAGES:
+            raise LabError(f"--programs {language}: known are {', '.join(steps.LANGUAGES)}")
     choose_modelled(given.against)
     settings = steps.Settings(
         folder,
@@ -130,6 +140,7 @@ def tune(arguments: Sequence[str]) -> int:
         given.seed,
         given.quick,
         given.limosa,
+        given.programs,
     )
     job = Job(given, settings, Terminal("limosa tune"))
     if given.verify:

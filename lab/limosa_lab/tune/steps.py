@@ -15,6 +15,7 @@ from limosa import engines
 
 from limosa_lab import machine, records, resume
 from limosa_lab.catalogue import COLLECTIVES
+from limosa_lab.errors import LabError
 from limosa_lab.java_library import choose_modelled
 from limosa_lab.libraries import Library, Limosa
 from limosa_lab.measure import Options
@@ -28,9 +29,13 @@ from limosa_lab.tune import verdict
 from limosa_lab.tune.rules import Entry, rules_text
 from limosa_lab.tune.variants import WAYS, Forced, InNumPy, Plain, Substituted, TunedLimosa
 
-# How often a case is measured at least when two ways are compared, and at most.
+# How often a case is measured at least when two ways are compared, and how many rounds there are at most.
 ROUNDS = 3
-MOST_ROUNDS = 40
+MOST_ROUNDS = 1000
+# Cases of a run: a short one sees the processors of a virtual machine in one placement (`limosa_lab.placement`).
+CASES_OF_A_RUN = 64
+# Languages of the programs with which a tuning is measured.
+LANGUAGES = ("c", "numpy")
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ class Settings:
     seed: int
     quick: bool
     limosa: Path | None
+    languages: Sequence[str] = LANGUAGES
 
 
 @dataclass(frozen=True)
@@ -87,15 +93,16 @@ def in_turns(name: str, pairs: Sequence[Pair], settings: Settings, seconds: floa
     beside = {
         library.name: (pair.plain.name, pair.tuned.name) for pair in pairs for library in (pair.plain, pair.tuned)
     }
-    cases = {(pair.plain.name, p): of_ranks for pair in pairs for p, of_ranks in pair.cases.items()}
+    all_cases = {(pair.plain.name, p): of_ranks for pair in pairs for p, of_ranks in pair.cases.items()}
 
     def choose(library: str, ranks: int, known: Knowledge) -> list[Case]:
         both = [known[one, ranks] for one in beside[library]]
         lost = {case for one in both for case in one.lost}
-        wanted = cases.get((beside[library][0], ranks), [])
-        return plan.compared(wanted, known[library, ranks].times, both[0].times, both[1].times, lost, ROUNDS)
+        wanted = all_cases.get((beside[library][0], ranks), [])
+        cases = plan.compared(wanted, known[library, ranks].times, both[0].times, both[1].times, lost, ROUNDS)
+        return cases[:CASES_OF_A_RUN]
 
-    ranks = sorted({p for _, p in cases})
+    ranks = sorted({p for _, p in all_cases})
     options = _options(settings, ranks, seconds, MOST_ROUNDS, [], [])
     libraries = [library for pair in pairs for library in (pair.plain, pair.tuned)]
     return _measured(options, settings.folder / name, terminal, libraries, choose)
@@ -126,14 +133,18 @@ def in_programs(one: Pair, settings: Settings) -> list[Pair]:
     cases = {
         p: [(name + kind, n) for name, n in of_ranks for kind in _kinds(name)] for p, of_ranks in one.cases.items()
     }
-    found = [replace(one, cases=cases)]
-    if settings.limosa is None and find_spec("mpi4py") and has_standard_abi(one.plain):
+    found = [replace(one, cases=cases)] if "c" in settings.languages else []
+    can_numpy = settings.limosa is None and find_spec("mpi4py") and has_standard_abi(one.plain)
+    if "numpy" in settings.languages and can_numpy:
         tuned = one.tuned
         if isinstance(tuned, Substituted):
             # mpi4py loads the library for itself alone, where the first would not find it.
             preload = f"{Limosa().prefix}/lib/limosa/liblimosa_tuned.so:{engines.SONAME}"
             tuned = Substituted(one.plain, tuned.rules, preload)
         found.append(Pair(InNumPy(one.plain), InNumPy(tuned), one.entries, cases))
+    if not found:
+        hint = "NumPy needs mpi4py in this environment, and a library with the standard ABI"
+        raise LabError(f"--programs numpy: there are no such programs with {one.plain.title}", hint)
     return found
 
 

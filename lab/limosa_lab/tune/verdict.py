@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from limosa_lab import placement
 from limosa_lab.model.samples import LOOP, PROGRAM, TURNS, case_name, roots_of, time_of
 from limosa_lab.records import Sample
 from limosa_lab.tune.rules import Entry, Measured
@@ -38,15 +39,21 @@ class Verdict:
 def compare(
     samples: Iterable[Sample], before: str, after: str, processors: float = math.inf
 ) -> dict[tuple[str, int, int], Measured]:
-    """Put the times of two libraries side by side, of cases that both have measured in two rounds or more."""
-    times: dict[tuple[str, int, int], dict[str, dict[int, float]]] = {}
+    """Put the times of two libraries side by side, of cases that both have measured in two rounds or more.
+
+    Rounds count whose runs may be compared (`limosa_lab.placement`).
+    """
+    of_case: dict[tuple[str, int, int], list[Sample]] = {}
     for sample in samples:
         if sample.program == PROGRAM and sample.library in (before, after) and sample.verified and sample.samples:
-            of_case = times.setdefault((case_name(sample), sample.ranks, sample.bytes), {})
-            of_case.setdefault(sample.library, {})[sample.round] = time_of(sample.samples, roots=roots_of(sample))
+            of_case.setdefault((case_name(sample), sample.ranks, sample.bytes), []).append(sample)
     found = {}
-    for (operation, ranks, n), libraries in times.items():
-        rounds = [sorted(libraries.get(name, {}).values()) for name in (before, after)]
+    for (operation, ranks, n), every in of_case.items():
+        known = placement.alike(every)
+        rounds = [
+            sorted(time_of(sample.samples, roots=roots_of(sample)) for sample in known if sample.library == name)
+            for name in (before, after)
+        ]
         if min(map(len, rounds)) >= 2 and min(map(min, rounds)) > 0:
             (old, old_noise), (new, new_noise) = (_of_rounds(one, ranks > processors) for one in rounds)
             found[operation, ranks, n] = Measured(n, old, new, max(old_noise, new_noise))
@@ -142,18 +149,18 @@ def withdraw(entries: Sequence[Entry], measured: Cases) -> Verdict:
 
 
 def _between(entry: Entry, sizes: Sequence[int], slow: Collection[int]) -> list[Entry]:
-    """Give the entry for each range of sizes that are not slow, if it gains at any of them."""
+    """Give the entry for each range of sizes that are not slow, if it gains at any of them.
+
+    Beside a slow size a range ends at the last size that was measured, and a single size is none.
+    """
     found = []
     for is_slow, run in itertools.groupby(sizes, key=lambda n: n in slow):
         own = list(run)
-        if is_slow:
-            continue
         low = entry.low if own[0] == sizes[0] else own[0]
-        following = sizes[sizes.index(own[-1]) + 1 :]
-        high = following[0] - 1 if following else entry.high
-        narrowed = entry.within(low, high, [])
-        evidence = [case for case in entry.evidence if narrowed.covers(case.bytes)]
-        found += [replace(narrowed, evidence=tuple(evidence))] if evidence else []
+        high = entry.high if own[-1] == sizes[-1] else own[-1]
+        narrowed = entry.within(low, high, [case for case in entry.evidence if own[0] <= case.bytes <= own[-1]])
+        if not is_slow and low != high and narrowed.evidence:
+            found.append(narrowed)
     return found
 
 
