@@ -14,6 +14,7 @@ learns of it by an error, and breaks the pool.
 
 from __future__ import annotations
 
+import atexit
 import concurrent.futures
 import contextlib
 import functools
@@ -30,7 +31,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mpi4py import MPI
 
-from limosa import errors
+from limosa import _uncaught, errors
 from limosa._agreement import described_error
 from limosa._cart import agree
 from limosa._deaths import deaths, expendable, is_death
@@ -124,6 +125,7 @@ class Executor(concurrent.futures.Executor):
         agree(comm, "executor", {"max_workers": max_workers}, problem)
         workers = min(comm.size - 1, max_workers or comm.size)
         self._pool = _Pool(comm, workers) if self.is_root else None
+        atexit.register(self._end)
         if 0 < comm.rank <= workers:
             with expendable(comm.mpi):
                 _serve(comm)
@@ -146,9 +148,14 @@ class Executor(concurrent.futures.Executor):
         self._comm = self._workers.merge()
         self.is_root = True
         self._pool = _Pool(self._comm, self._workers.remote_size)
+        atexit.register(self._end)
 
     def __repr__(self) -> str:
         return f"<limosa.Executor: rank {self._comm.rank} of {self._comm.size}>"
+
+    def __bool__(self) -> bool:
+        """Tell whether this rank submits calls: ``if pool:`` is right where mpi4py's pools are None on other ranks."""
+        return self.is_root
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Have a call made; gives its `concurrent.futures.Future`.
@@ -178,7 +185,10 @@ class Executor(concurrent.futures.Executor):
         """
         if self._pool is None:
             raise self._comm._error(
-                "RANK", "only rank 0 submits calls; hint: `if pool.is_root:` in the block of the executor", "submit"
+                "RANK",
+                "only rank 0 submits calls; hint: `if pool.is_root:` in the block of the executor, which all ranks "
+                "enter; the pool is None on none of them",
+                "submit",
             )
         future: Future[T] = Future()
         self._pool.submit(future, (fn, args, kwargs))
@@ -237,6 +247,7 @@ class Executor(concurrent.futures.Executor):
             Whether calls that no rank has begun are cancelled.
 
         """
+        atexit.unregister(self._end)
         if self._pool is not None:
             self._pool.shut_down(wait, cancel_futures)
         if self._workers is not None and wait:
@@ -246,6 +257,11 @@ class Executor(concurrent.futures.Executor):
                 self._comm.free()
                 self._workers.disconnect()
             self._workers = None
+
+    def _end(self) -> None:
+        """Shut down at the end of a program that has not done so, unless an exception ends it."""
+        if not _uncaught.has_failed:
+            self.shutdown()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -246,6 +246,18 @@ def test_a_worker_may_have_died_when_the_pool_ends(pool_with_a_death, pool):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(("arguments", "n"), [("", 3), ("2, spawn=True", 1)])
+def test_a_pool_that_is_never_shut_down_ends_with_the_program(pool_with_a_death, arguments, n):
+    text = (
+        "import time\nimport limosa\nif __name__ == '__main__':\n"
+        "    pool = limosa.Executor({arguments})\n    if pool:\n        pool.submit(time.sleep, 0.2)\n"
+        "    print('a rank has gone on')\n"
+    )
+    done = pool_with_a_death("exit", arguments, n=n, text=text)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert done.stdout.count("a rank has gone on") == n
+
+
 def test_a_broken_pool_that_is_not_noticed_ends_the_job(failing):
     done = failing("pool = limosa.Executor(2, spawn=True); pool.submit(leaves, 9).result()")
     assert done.returncode == 1, done.stderr

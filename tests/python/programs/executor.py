@@ -202,8 +202,16 @@ def case_wrong_use():
         limosa.Executor(0 if rank == 0 else None)
     with limosa.Executor() as pool:
         if not pool.is_root:
-            with cases.raises(errors.RankError, "only rank 0", "is_root"):
+            with cases.raises(errors.RankError, "only rank 0", "is_root", "None on none"):
                 pool.submit(square, 1)
+        assert bool(pool) == pool.is_root
+
+
+def case_an_executor_without_a_block_is_shut_down():
+    pool = limosa.Executor()
+    if pool:
+        assert pool.submit(square, 3).result() == 9
+        pool.shutdown()
 
 
 def case_on_a_part_of_the_ranks():
