@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,18 +19,28 @@ from limosa_lab.libraries import Mpich
 LIMOSA = Path(sys.executable).parent / "limosa"
 PROGRAMS = Path(__file__).parent / "programs"
 
+#: The kinds of ranks, with their options of ``limosa run``.
+RANKS = {
+    "processes": [],
+    "threads": ["--threads"],
+    "machines": ["--threads", "--per-jvm", "1"],
+    "threads of machines": ["--threads", "--per-jvm", "2"],
+}
+
 
 class Java:
     """Runs Java programs with ``limosa run``."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, home: Path) -> None:
         self.folder = folder
+        self._home = home
+        self._bodies = folder.parent / "bodies"  # for all tests: the same text is compiled once
         self._jobs: list[Job] = []
 
     def start(self, *words: object, n=2, env=None, options=()) -> Job:
         """Start a program."""
         line = [str(word) for word in (LIMOSA, "run", "-n", n, *options, *words)]
-        self._jobs.append(Job(line, env=os.environ | (env or {}), cwd=self.folder))
+        self._jobs.append(Job(line, env=os.environ | {"JAVA_HOME": str(self._home)} | (env or {}), cwd=self.folder))
         return self._jobs[-1]
 
     def run(self, *words: object, limit=60.0, succeeds=True, **options) -> Outcome:
@@ -37,10 +49,6 @@ class Java:
         if succeeds and outcome.code != 0:
             pytest.fail(f"the job ended with exit code {outcome.code}; its output:\n{outcome.text}")
         return outcome
-
-    def program(self, name: str, *words: object, **options) -> Outcome:
-        """Run one of the programs beside the tests."""
-        return self.run(PROGRAMS / f"{name}.java", *words, **options)
 
     def write(self, text: str, name: str = "Main") -> Path:
         """Write a source file."""
@@ -66,7 +74,10 @@ public class Main {{
     }}
 }}
 """
-        return self.run(self.write(source), **options)
+        file = self._bodies / hashlib.sha256(source.encode()).hexdigest()[:16] / "Main.java"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(source)
+        return self.run(file, **options)
 
     def end(self) -> None:
         """Kill what still runs."""
@@ -93,9 +104,108 @@ def mpich() -> None:
         pytest.skip(f"{error}; hint: {error.hint}")
 
 
+@pytest.fixture(scope="session")
+def short_lived(jdk, tmp_path_factory) -> Path:
+    """A JDK whose programs run for a second, in which the best code and a parallel collector do not pay.
+
+    Its compiler finds its own classes in an archive, which halves its time.
+    """
+    home, made = jdk.resolve().parents[1], tmp_path_factory.mktemp("jdk")
+    (made / "bin").mkdir()
+    (made / "release").symlink_to(home / "release")
+    archive = made / "javac.jsa"
+    source = made / "Main.java"
+    source.write_text("import mpi.*; class Main { void main() throws Exception { MPI.Init(null); MPI.Finalize(); } }")
+    words = ["-J-Xlog:disable", "-J-XX:+UseSerialGC", f"-J-XX:ArchiveClassesAtExit={archive}", "-cp", _java.jar()]
+    subprocess.run([jdk, *words, "-d", made, source], check=True)
+    for name, options in {
+        "java": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "javac": f'-J-Xlog:disable "-J-XX:SharedArchiveFile={archive}"',
+    }.items():
+        program = made / "bin" / name
+        program.write_text(f'#!/bin/sh\nexec "{home}/bin/{name}" {options} "$@"\n')
+        program.chmod(0o755)
+    return made
+
+
 @pytest.fixture
-def java(jdk, tmp_path) -> Iterator[Java]:
-    """Java with the package mpi."""
-    made = Java(tmp_path)
+def java(short_lived, tmp_path) -> Iterator[Java]:
+    """Java with the package mpi, for tests of what is said and of how jobs end."""
+    made = Java(tmp_path, short_lived)
     yield made
     made.end()
+
+
+@pytest.fixture
+def usual_java(jdk, tmp_path) -> Iterator[Java]:
+    """Java with the package mpi as users have it, for tests of values and for long programs."""
+    made = Java(tmp_path, jdk.resolve().parents[1])
+    yield made
+    made.end()
+
+
+@pytest.fixture(scope="session")
+def programs(jdk, tmp_path_factory) -> Path:
+    """The folder with the classes of the programs beside the tests, compiled once."""
+    folder = tmp_path_factory.mktemp("programs")
+    subprocess.run([jdk, "-cp", _java.jar(), "-d", folder, *PROGRAMS.glob("*.java")], check=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def outcomes() -> dict[tuple[str, int], dict[str, Outcome]]:
+    """What became of programs that ran in turn, by the kind and number of ranks."""
+    return {}
+
+
+@pytest.fixture
+def outcome_of(java, usual_java, programs, outcomes, request) -> Callable[[str, str, int], Outcome]:
+    """Give the outcome of a program with a kind and a number of ranks.
+
+    The start of Java costs more than most programs, so the programs of all chosen tests with the same ranks run in turn
+    in one job. One that fails ends its job; those behind it run in the next one. With 3 processes each program is a job
+    of its own: only the first start of the library in a process is MPI_Init, each later one is a session, whose
+    communicators stand for MPI_COMM_WORLD. Ranks that are threads have no such difference.
+    """
+
+    def run(java: Java, names: list[str], ranks: str, n: int) -> Outcome:
+        job = java.start("-cp", programs, *names, n=n, options=RANKS[ranks])
+        try:
+            return job.outcome(120)
+        except subprocess.TimeoutExpired:
+            job.kill()
+            return Outcome(job.process.returncode, *job.process.communicate())
+
+    def run_in_turn(left: list[str], ranks: str, n: int) -> dict[str, Outcome]:
+        found: dict[str, Outcome] = {}
+        while left:
+            outcome = run(usual_java, ["InTurn", *left], ranks, n)
+            lines = outcome.out.splitlines()
+            done = next((i for i, line in enumerate(lines) if line != "ok"), len(lines))
+            if done < len(left):
+                passed, failed = left[:done], left[done : done + 1]
+            elif outcome == Outcome(0, len(left) * "ok\n", ""):
+                passed, failed = left, []
+            else:  # any of them may have said more than it should
+                passed, failed = [], left
+            found |= dict.fromkeys(passed, Outcome(0, "ok\n", "")) | dict.fromkeys(failed, outcome)
+            left = left[len(passed) + len(failed) :]
+        return found
+
+    def is_alone(name: str, ranks: str, n: int) -> bool:
+        # WorldGroups ends without MPI.Finalize.
+        return (ranks, n) == ("processes", 3) or name == "WorldGroups"
+
+    def outcome_of(name: str, ranks: str, n: int) -> Outcome:
+        if is_alone(name, ranks, n):
+            return run(java, [name], ranks, n)
+        if (ranks, n) not in outcomes:
+            items = [item for item in request.session.items if "outcome_of" in getattr(item, "fixturenames", ())]
+            chosen = [item.callspec.params for item in items]
+            names = [each["name"] for each in chosen if (each["ranks"], each["n"]) == (ranks, n)]
+            names = [each for each in names if not is_alone(each, ranks, n)]
+            # Each number of ranks begins with another program.
+            outcomes[ranks, n] = run_in_turn(names[n % len(names) :] + names[: n % len(names)], ranks, n)
+        return outcomes[ranks, n][name]
+
+    return outcome_of

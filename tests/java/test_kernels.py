@@ -18,8 +18,8 @@ def is_result(text, name, size="A"):
 
 @pytest.mark.parametrize(("n", "options"), [(1, []), (3, []), (4, ["--threads"])])
 @pytest.mark.parametrize("name", ["Series", "Crypt", "Sor", "SparseMatmult", "LuFact"])
-def test_kernel_of_size_a(java, name, n, options):
-    outcome = java.run(KERNELS / f"{name}.java", "A", n=n, options=options)
+def test_kernel_of_size_a(usual_java, name, n, options):
+    outcome = usual_java.run(KERNELS / f"{name}.java", "A", n=n, options=options)
     assert is_result(outcome.out, name), outcome.text
 
 
@@ -41,8 +41,8 @@ def test_a_size_that_does_not_exist(java):
 
 
 @pytest.mark.parametrize("options", [[], ["--threads"]])
-def test_a_singular_matrix_is_checked_by_its_factors(java, options):
-    outcome = java.run(KERNELS / "LuFact.java", "C", n=2, options=options, limit=240)
+def test_a_singular_matrix_is_checked_by_its_factors(usual_java, options):
+    outcome = usual_java.run(KERNELS / "LuFact.java", "C", n=2, options=options, limit=240)
     assert is_result(outcome.out, "LUFact", "C"), outcome.text
 
 

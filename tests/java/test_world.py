@@ -12,15 +12,15 @@ GUIDE = Path(__file__).parents[2] / "docs" / "java.md"
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("ranks", ["processes", "threads"])
-def test_program(java, ranks, name, n):
-    outcome = java.program(name, n=n, options=["--threads"] if ranks == "threads" else [])
+def test_program(outcome_of, ranks, name, n):
+    outcome = outcome_of(name, ranks, n)
     assert outcome.out == "ok\n", outcome.text
     assert outcome.err == ""
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_program_on_another_library(java, mpich, name):
-    outcome = java.program(name, n=3, options=["--mpi", "mpich"])
+def test_program_on_another_library(java, programs, mpich, name):
+    outcome = java.run("-cp", programs, name, n=3, options=["--mpi", "mpich"])
     assert outcome.out == "ok\n", outcome.text
 
 

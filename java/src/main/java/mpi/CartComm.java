@@ -38,7 +38,7 @@ public final class CartComm extends Cartcomm {
         return Coords(rank);
     }
 
-    /** Who sends to this process, and to whom it sends, when all shift along a dimension. */
+    /** The ranks that this process receives from and sends to when all shift along a dimension. */
     public ShiftParms shift(int direction, int disp) throws MPIException {
         return Shift(direction, disp);
     }

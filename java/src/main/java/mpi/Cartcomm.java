@@ -103,7 +103,7 @@ public class Cartcomm extends Intracomm {
         return lattice().coords(rank);
     }
 
-    /** Who sends to this process, and to whom it sends, when all shift along a dimension. */
+    /** The ranks that this process receives from and sends to when all shift along a dimension. */
     public ShiftParms Shift(int direction, int disp) throws MPIException {
         if (direction < 0 || direction >= dims.length) {
             throw Errors.argument("Cartcomm.Shift: there is no dimension " + direction + " of " + dims.length);

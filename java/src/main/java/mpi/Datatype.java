@@ -49,7 +49,7 @@ public class Datatype {
 
     // --- constructors ---
 
-    /** Items one after the other. */
+    /** Consecutive items. */
     public static Datatype Contiguous(int count, Datatype oldtype) throws MPIException {
         Errors.checkType("Datatype.Contiguous", oldtype);
         return Hvector(count, 1, oldtype.Extent(), oldtype);
@@ -241,7 +241,7 @@ public class Datatype {
 
     // --- the names of Open MPI's bindings ---
 
-    /** Items one after the other. */
+    /** Consecutive items. */
     public static Datatype createContiguous(int count, Datatype oldType) throws MPIException {
         return Contiguous(count, oldType);
     }

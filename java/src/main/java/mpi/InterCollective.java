@@ -16,9 +16,9 @@ import org.limosa.engine.Operation;
 import org.limosa.engine.Type;
 
 /**
- * Collective operations between two groups (MPI-5, section 6.2.3): what one group has goes to the other. They are made
- * of messages, so they carry objects and take operations of the program, too. The root gives {@code MPI.ROOT} as the
- * root, the other processes of its group {@code MPI.PROC_NULL}, those of the other group its rank.
+ * Collective operations between two groups (MPI-5, section 6.2.3): data of each group go to the other group. They are
+ * made of messages, so they carry objects and take operations of the program, too. The root gives {@code MPI.ROOT} as
+ * the root, the other processes of its group {@code MPI.PROC_NULL}, those of the other group its rank.
  */
 final class InterCollective implements Collective {
     private static final int TAG = 0;

@@ -111,7 +111,7 @@ public class Intracomm extends OpenMpiProcesses implements Collective {
         return counts;
     }
 
-    /** Places one after the other. */
+    /** Consecutive places. */
     final int[] steps(int count) {
         int[] places = new int[communicator().size()];
         for (int i = 0; i < places.length; i++) {

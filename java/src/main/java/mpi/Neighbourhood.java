@@ -42,7 +42,7 @@ record Neighbourhood(Intracomm messages, int[] ranks, int[] sent, int[] received
         return counts;
     }
 
-    /** Places one after the other. */
+    /** Consecutive places. */
     int[] steps(int count) {
         int[] places = new int[ranks.length];
         Arrays.setAll(places, i -> Math.multiplyExact(i, count));

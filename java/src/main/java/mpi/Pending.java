@@ -28,7 +28,7 @@ abstract class Pending {
         return null;
     }
 
-    /** The status after the engine has found {@link #operation} complete; null if another one follows. */
+    /** The status after the engine has found {@link #operation} complete; null if a further operation follows. */
     Status finish(Envelope envelope) {
         throw new IllegalStateException();
     }
@@ -172,7 +172,7 @@ abstract class Pending {
         Operation operation() {
             Request next = next();
             while (next != null && next.pending.operation() == null) {
-                // A message to or from nobody.
+                // A message to or from MPI.PROC_NULL.
                 next.pending.await();
                 next = next();
             }

@@ -12,12 +12,12 @@ public class ShiftParms {
 
     // --- the names of Open MPI's bindings ---
 
-    /** Who sends to this process. */
+    /** The rank that this process receives from. */
     public int getRankSource() {
         return rank_source;
     }
 
-    /** To whom this process sends. */
+    /** The rank that this process sends to. */
     public int getRankDest() {
         return rank_dest;
     }

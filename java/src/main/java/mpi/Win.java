@@ -40,7 +40,7 @@ public final class Win {
      * @param size how many elements of the buffer it has
      * @param dispUnit of how many elements others give displacements
      * @param info hints, which are not used
-     * @param comm who can access it
+     * @param comm the processes that can access it
      */
     public Win(Buffer base, int size, int dispUnit, Info info, Comm comm) throws MPIException {
         this.comm = Errors.present("Win", "the communicator", comm);

@@ -81,7 +81,7 @@ public abstract sealed class Collectives extends Messages permits Reductions {
         }
     }
 
-    /** Where the blocks of all ranks begin if they are one behind the other. */
+    /** Where the blocks of all ranks begin if they are contiguous. */
     private int[] places(String name, int[] counts, Elements all) {
         if (counts == null || counts.length != size) {
             throw MPIException.of(Abi.MPI_ERR_COUNT, name + ": there must be " + size + " counts, one for each rank, "
@@ -253,7 +253,7 @@ public abstract sealed class Collectives extends Messages permits Reductions {
     }
 
     /**
-     * Brings elements from each rank to one ({@code MPI_Gatherv}), one behind the other.
+     * Brings elements from each rank to one ({@code MPI_Gatherv}), contiguously.
      *
      * @param elements the elements of this rank
      * @param all on the root, room for the elements of all ranks; ignored elsewhere, where null may be given
@@ -309,7 +309,7 @@ public abstract sealed class Collectives extends Messages permits Reductions {
     }
 
     /**
-     * Gives each rank some of the elements of one ({@code MPI_Scatterv}), one behind the other.
+     * Gives each rank some of the elements of one ({@code MPI_Scatterv}), contiguously.
      *
      * @param all on the root, the elements for all ranks; ignored elsewhere, where null may be given
      * @param counts on the root, how many elements each rank gets; ignored elsewhere, where null may be given
@@ -353,7 +353,7 @@ public abstract sealed class Collectives extends Messages permits Reductions {
     }
 
     /**
-     * Gives elements of each rank to all ({@code MPI_Allgatherv}), one behind the other.
+     * Gives elements of each rank to all ({@code MPI_Allgatherv}), contiguously.
      *
      * @param elements the elements of this rank
      * @param all room for the elements of all ranks
@@ -394,7 +394,7 @@ public abstract sealed class Collectives extends Messages permits Reductions {
     }
 
     /**
-     * Gives each rank some elements of every rank ({@code MPI_Alltoallv}), one behind the other.
+     * Gives each rank some elements of every rank ({@code MPI_Alltoallv}), contiguously.
      *
      * @param elements the elements for all ranks
      * @param sendCounts how many each rank gets

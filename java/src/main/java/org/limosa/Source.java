@@ -2,7 +2,7 @@ package org.limosa;
 
 import org.limosa.engine.Communicator;
 
-/** From whom a message may come, beside ranks. */
+/** Sources of a message, beside ranks. */
 public final class Source {
     /** Any rank: {@code MPI_ANY_SOURCE}. */
     public static final int ANY = Communicator.ANY;

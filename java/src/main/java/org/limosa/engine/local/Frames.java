@@ -8,7 +8,7 @@ import org.limosa.engine.Trees;
 public final class Frames {
     private static final List<String> OF_JAVA = List.of("java.", "javax.", "jdk.", "sun.", "com.sun.");
     private static final List<String> OF_LIMOSA = List.of("mpi.", "org.limosa.");
-    /** The classes whose methods the program knows as those of another one. */
+    /** The classes whose methods the program calls by the name of another class. */
     private static final Map<String, String> KNOWN_AS = Map.of(
             "OpenMpiComm", "Comm", "OpenMpiRequest", "Request", "OpenMpiNames", "MPI", "Messages", "Comm",
             "Collectives", "Comm", "Reductions", "Comm");

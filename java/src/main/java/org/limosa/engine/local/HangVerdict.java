@@ -22,7 +22,7 @@ import org.limosa.engine.local.RankView.Lying;
 
 /**
  * Why a job hangs: ranks that have left, that are missing from a call, or wait for each other in a circle, and messages
- * that nobody awaits. The sentences are those of the launcher's reports on ranks that are processes.
+ * that no rank awaits. The sentences are those of the launcher's reports on ranks that are processes.
  */
 final class HangVerdict {
     private final List<RankView> ranks;
@@ -106,7 +106,7 @@ final class HangVerdict {
         return needsOf(other).anyMatch(need -> need.is(Kind.COLLECTIVE) && one.isSame(need));
     }
 
-    /** Messages that have arrived where another one is awaited. */
+    /** Messages that have arrived where a different message is awaited. */
     private void unreceived() {
         for (RankView view : ranks) {
             List<Awaited> receives =

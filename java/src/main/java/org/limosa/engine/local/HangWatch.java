@@ -50,7 +50,7 @@ final class HangWatch {
         }
     }
 
-    /** Starts to look after a job, unless the environment says that nobody should. */
+    /** Starts to look after a job, unless the environment turns that off. */
     static void start(LocalJob job, Map<String, String> environment) {
         if (!"off".equals(environment.get("LIMOSA_ON_HANG"))) {
             HangWatch watch = new HangWatch(job, environment);

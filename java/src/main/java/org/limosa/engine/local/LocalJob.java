@@ -115,7 +115,7 @@ public final class LocalJob {
     }
 
     /**
-     * Looks for hangs from now on, unless the environment says that nobody should. With several machines, that of
+     * Looks for hangs from now on, unless the environment turns that off. With several machines, that of
      * rank 0 does, and asks the others. {@code mains}: the first thread of each rank of this machine, not yet started.
      */
     public void watch(Thread[] mains, Map<String, String> environment) {

@@ -10,8 +10,7 @@ import org.limosa.engine.Lease;
 import org.limosa.engine.Operation;
 
 /**
- * A send or receive of a rank that is a thread. Whoever completes it may be another thread, which wakes the one that
- * waits.
+ * A send or receive of a rank that is a thread. Another thread may complete it, and wakes the waiting thread.
  */
 final class LocalOperation implements Operation, Wait {
     private final JavaCommunicator on;

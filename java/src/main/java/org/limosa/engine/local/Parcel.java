@@ -28,7 +28,7 @@ abstract class Parcel {
     /** Gives the message to a receive, which is complete then or later. */
     abstract void hand(LocalOperation receive);
 
-    /** Ends those who wait for the message to be taken. */
+    /** Ends the waits for the message to be received. */
     void fail(RuntimeException reason) {}
 
     static void copy(MemorySegment from, MemorySegment to) {

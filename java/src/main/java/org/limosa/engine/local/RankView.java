@@ -4,7 +4,7 @@ import java.io.Serializable;
 import java.util.List;
 
 /**
- * What a rank does, as another one is told that looks for hangs.
+ * What a rank does, as told to the rank that looks for hangs.
  *
  * @param rank its number
  * @param state whether it has left

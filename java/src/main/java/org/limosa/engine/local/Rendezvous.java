@@ -12,7 +12,7 @@ import java.util.Map;
 
 /**
  * Where the Java machines of a job find each other: each says which ranks it has and where it listens, and gets the
- * list of all. The connections stay open, so that both sides notice when the other has gone.
+ * list of all. The connections stay open, so that each side notices the end of its peer.
  */
 public final class Rendezvous implements AutoCloseable {
     /** HOST:PORT of the meeting point. */

@@ -14,7 +14,7 @@ final class Shared {
 
     /** Tells its messages from those of others. */
     final long context;
-    /** Ranks by their numbers in the job. Between two groups: those of one side, and of the other. */
+    /** Ranks by their numbers in the job. Between two groups: those of each side. */
     final int[][] groups;
     /** Where the ranks of each group meet; null if not all are in this machine. */
     final Meeting[] meetings;
@@ -80,7 +80,7 @@ final class Shared {
         return inner(LEADERS, groups);
     }
 
-    /** The number in the job of a rank that sends to another one. */
+    /** The number in the job of a rank that sends a message. */
     int sender(int source, int receiver) {
         boolean isBetween = groups.length > 1;
         boolean isFirst = Arrays.stream(groups[0]).anyMatch(each -> each == receiver);

@@ -3,7 +3,7 @@ package org.limosa.engine.local;
 import java.util.function.BooleanSupplier;
 
 /**
- * How a rank waits for another one. It looks for somewhat longer than it takes to wake a thread, and then sleeps
+ * How a rank waits for its peers. It looks for somewhat longer than it takes to wake a thread, and then sleeps
  * ({@link Waits}). Looking keeps a processor from others: it is done only if each rank may have one, and only as long
  * as it succeeds. When the ranks are not at work at the same time, as on a machine with other work, it does not. A rank
  * that tries it again sees one that is woken in the meantime, so both look from then on.

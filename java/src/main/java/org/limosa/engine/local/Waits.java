@@ -23,7 +23,7 @@ final class Waits {
     private final AtomicLong sent = new AtomicLong();
     private final AtomicLong received = new AtomicLong();
 
-    /** Sleeps until the wait is over. Whoever ends it wakes the thread. */
+    /** Parks the calling thread until the wait is complete. The thread that completes it unparks the caller. */
     void sleep(Wait wait) {
         boolean isInterrupted = false;
         begin(wait);

@@ -57,7 +57,7 @@ final class Wire implements AutoCloseable {
         }
     }
 
-    /** Accepts connections until the server is closed. Those of strangers are dropped, and hold up nobody. */
+    /** Accepts connections until the server is closed. Those of strangers are dropped, and delay no rank. */
     static void acceptAll(ServerSocket server, byte[] key, Consumer<Wire> found) {
         daemon("limosa-accept", () -> {
             while (!server.isClosed()) {
