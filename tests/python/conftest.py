@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import itertools
 import os
-import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from jobs import Job, Outcome
+from jobs import Job, Outcome, sleeping_yield
 from limosa_lab.errors import LabError
 from limosa_lab.libraries import Library, Limosa, Mpich
 from limosa_lab.runner import variables
@@ -85,17 +84,10 @@ def library(request) -> Library:
         pytest.skip(f"{error}; hint: {error.hint}")
 
 
-SLEEPS = "#include <time.h>\nint sched_yield(void) { return nanosleep(&(struct timespec){0, 50000}, 0); }\n"
-
-
 @pytest.fixture(scope="session")
 def waits(library, tmp_path_factory) -> dict[str, str]:
-    """Variables with which waiting ranks leave the processors to others: MPICH's poll, and only call `sched_yield`."""
-    if library.name == "limosa":
-        return {}
-    module = tmp_path_factory.mktemp("waits") / "sleeps.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", module], input=SLEEPS, text=True, check=True)
-    return {"LD_PRELOAD": str(module)}
+    """Variables with which waiting ranks leave the processors to others."""
+    return {} if library.name == "limosa" else {"LD_PRELOAD": str(sleeping_yield(tmp_path_factory.mktemp("waits")))}
 
 
 @pytest.fixture
