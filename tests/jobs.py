@@ -72,6 +72,20 @@ class Job:
             pass
 
 
+SLEEPING_YIELD = "#include <time.h>\nint sched_yield(void) { return nanosleep(&(struct timespec){0, 50000}, 0); }\n"
+
+
+def sleeping_yield(folder: Path) -> Path:
+    """A library for LD_PRELOAD with which MPICH's ranks leave the processors to others while they wait.
+
+    They poll and call `sched_yield`. With more ranks than processors this takes most of a job's CPU time.
+    """
+    module = folder / "sleeping_yield.so"
+    command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", module]
+    subprocess.run(command, input=SLEEPING_YIELD, text=True, check=True)
+    return module
+
+
 def until(is_so: Callable[[], bool], what: str, limit: float = 30) -> None:
     """Returns when it is so; the test fails with `what` if that takes longer than `limit` seconds times `PATIENCE`."""
     end = time.monotonic() + limit * PATIENCE

@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jobs import Job, Outcome
+from jobs import Job, Outcome, sleeping_yield
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -135,6 +135,7 @@ class Runner:
     def __init__(self, folder: Path, mpi: str = "") -> None:
         self.folder = folder
         self.mpi = mpi  # another library, on which cases run with its checks
+        self._environment = {"LD_PRELOAD": str(sleeping_yield(folder))} if mpi else {}
 
     def build(self) -> None:
         for folder in ("wrong", "right"):
@@ -156,7 +157,7 @@ class Runner:
 
     def run(self, case: Case, *options: str) -> Outcome | None:
         """Run a case as a job; None if it had to be killed."""
-        environment = {**os.environ, **ENVIRONMENTS[case.on], **case.row.get("env", {})}
+        environment = {**os.environ, **self._environment, **ENVIRONMENTS[case.on], **case.row.get("env", {})}
         if case.row.get("check"):
             environment |= ENVIRONMENTS["check"]
         where = ["--mpi", self.mpi, "--check"] if self.mpi else ["--on-hang=abort"]

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from jobs import Job, Outcome
+from jobs import Job, Outcome, sleeping_yield
 from limosa_lab.errors import LabError
 from limosa_lab.libraries import Library, Limosa, Mpich
 from limosa_lab.runner import variables
@@ -27,17 +27,18 @@ from terminals import terminal  # noqa: F401 - a fixture
 class Engine:
     """An MPI library on which Python programs run, each in a job of its own."""
 
-    def __init__(self, library: Library, folder: Path) -> None:
+    def __init__(self, library: Library, folder: Path, environment: dict[str, str]) -> None:
         self.library = library
         self.name = library.name
         self._folder = folder
+        self._environment = environment
         self._numbers = itertools.count()
         self._jobs: list[Job] = []
 
     def start(self, *command: object, n: int = 2, env: dict[str, str] | None = None, **popen) -> Job:
         """Start a job of n processes of ``python COMMAND...``; it is killed at the end of the test."""
         line = [*self.library.launcher(n, os.cpu_count() or 1), sys.executable, *map(str, command)]
-        environment = variables(self.library) | (env or {})
+        environment = variables(self.library) | self._environment | (env or {})
         # Without it a rank writes a whole line at once, and a launcher that joins pieces does not mix two ranks' lines.
         environment.pop("PYTHONUNBUFFERED", None)
         self._jobs.append(Job(line, env=environment, **popen))
@@ -83,10 +84,16 @@ def library(request) -> Library:
         pytest.skip(f"{error}; hint: {error.hint}")
 
 
+@pytest.fixture(scope="session")
+def waits(library, tmp_path_factory) -> dict[str, str]:
+    """Variables with which waiting ranks leave the processors to others."""
+    return {} if library.name == "limosa" else {"LD_PRELOAD": str(sleeping_yield(tmp_path_factory.mktemp("waits")))}
+
+
 @pytest.fixture
-def engine(library, tmp_path) -> Iterator[Engine]:
+def engine(library, waits, tmp_path) -> Iterator[Engine]:
     """Limosa, then MPICH from the Python package index: an `Engine`."""
-    made = Engine(library, tmp_path)
+    made = Engine(library, tmp_path, waits)
     yield made
     made.end()
 

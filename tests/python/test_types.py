@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 GUIDE = Path(__file__).parents[2] / "docs" / "python.md"
+PROGRAMS = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
 TYPED = Path(__file__).parent / "programs" / "typed.py"
 
 WRONG = {
@@ -23,61 +24,65 @@ WRONG = {
 }
 
 
-def mypy(files: list[Path], folder: Path) -> str:
-    """What mypy finds, line by line; empty if all is well."""
+Found = dict[str, list[str]]
+
+
+def mypy(folder: Path) -> Found:
+    """What mypy finds in each file of a folder."""
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--config-file=", "--cache-dir"]
     done = subprocess.run(
-        [*command, folder / "cache", *files], cwd=folder, capture_output=True, text=True, timeout=300, check=False
+        [*command, folder / "cache", *sorted(folder.glob("*.py"))],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert not done.stderr, done.stderr
-    return done.stdout
+    found: Found = {}
+    for line in done.stdout.splitlines():
+        found.setdefault(Path(line.split(":")[0]).name, []).append(line)
+    return found
 
 
-def pyright(files: list[Path], folder: Path) -> str:
-    """What Pyright finds."""
-    settings = {"typeCheckingMode": "strict", "include": [str(file) for file in files]}
-    (folder / "pyrightconfig.json").write_text(json.dumps(settings))
-    command = [
-        sys.executable,
-        "-m",
-        "basedpyright",
-        "--pythonpath",
-        sys.executable,
-        "--outputjson",
-        "--project",
-        folder,
-    ]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-    found = json.loads(done.stdout)["generalDiagnostics"]
-    return "\n".join(f"{one['file']}:{one['range']['start']['line'] + 1}: {one['message']}" for one in found)
+def pyright(folder: Path) -> Found:
+    """What Pyright finds in each file of a folder."""
+    (folder / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict", "include": ["*.py"]}))
+    command = [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable, "--outputjson", "--project"]
+    done = subprocess.run([*command, folder], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    report = json.loads(done.stdout)
+    assert report["summary"]["filesAnalyzed"] == len(list(folder.glob("*.py"))), report
+    found: Found = {}
+    for one in report["generalDiagnostics"]:
+        line = f"{one['file']}:{one['range']['start']['line'] + 1}: {one['message']}"
+        found.setdefault(Path(one["file"]).name, []).append(line)
+    return found
 
 
-@pytest.fixture(params=[mypy, pyright])
-def check(request):
-    return request.param
-
-
-def test_the_programs_of_the_guide_are_typed(check, tmp_path):
-    programs = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
-    files = [tmp_path / f"program{number}.py" for number in range(len(programs))]
-    for file, program in zip(files, programs, strict=True):
-        file.write_text(program)
-    assert check(files, tmp_path) == ""
-
-
-def test_results_have_the_types_of_what_was_given(check, tmp_path):
-    file = tmp_path / "typed.py"
-    file.write_text(TYPED.read_text())
-    assert check([file], tmp_path) == ""
-
-
-def test_wrong_programs_are_refused(check, tmp_path):
-    files = []
+@pytest.fixture(scope="module", params=[mypy, pyright])
+def found(request, tmp_path_factory) -> Found:
+    """What a checker finds in the programs of all tests: one run reads the package and NumPy once."""
+    folder = tmp_path_factory.mktemp("typed")
+    for number, program in enumerate(PROGRAMS):
+        (folder / f"program{number}.py").write_text(program)
+    (folder / "typed.py").write_text(TYPED.read_text())
     for number, text in enumerate(WRONG.values()):
-        files.append(tmp_path / f"wrong{number}.py")
-        files[-1].write_text(f"import limosa\n\n{text}\n")
-    found = check(files, tmp_path)
-    accepted = [what for number, what in enumerate(WRONG) if f"wrong{number}.py:" not in found]
+        (folder / f"wrong{number}.py").write_text(f"import limosa\n\n{text}\n")
+    return request.param(folder)
+
+
+def test_the_programs_of_the_guide_are_typed(found):
+    assert PROGRAMS
+    wrong = {name: lines for name, lines in found.items() if not name.startswith(("typed.py", "wrong"))}
+    assert wrong == {}
+
+
+def test_results_have_the_types_of_what_was_given(found):
+    assert found.get("typed.py", []) == []
+
+
+def test_wrong_programs_are_refused(found):
+    accepted = [what for number, what in enumerate(WRONG) if f"wrong{number}.py" not in found]
     assert not accepted, found
 
 
