@@ -67,9 +67,7 @@ LOOM = RUSTFLAGS='--cfg loom' cargo test --package limosa-base --lib --release -
 .PHONY: test-mpi4py
 test-build: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test
 
-# Compilers give way to the tests that run beside them.
 test-rust: | system-packages ## Unit, property and integration tests of the crates
-	nice cargo test --workspace --no-run
 	cargo test --workspace --no-fail-fast
 
 test-loom: | system-packages ## Models of the lock-free structures, unless they have passed as they are
@@ -103,6 +101,7 @@ test-mpi4py: $(STAMPS)/mpi4py $(STAMPS)/test ## mpi4py's own test suite on our l
 	tests/mpi4py/run $(if $(FULL),--full)
 	$(if $(FULL),tests/mpi4py/run --cluster 2)
 
+# Compilers give way to the tests that run beside them.
 FUZZ_SECONDS ?= $(if $(FULL),600,60)
 .PHONY: loom
 loom: | system-packages ## Run the models of the lock-free structures with loom
