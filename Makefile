@@ -17,6 +17,8 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+# Python compiles a module where it is first imported; most are never.
+INSTALL := $(PIP) install --no-compile
 
 # What the wheel is made of: a change here installs it again.
 WHEEL_SOURCES := $(shell find api crates java kernels lab octave python -type f -not -path '*/tests/*' \
@@ -67,9 +69,7 @@ LOOM = RUSTFLAGS='--cfg loom' cargo test --package limosa-base --lib --release -
 .PHONY: test-mpi4py
 test-build: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test
 
-# Compilers give way to the tests that run beside them.
 test-rust: | system-packages ## Unit, property and integration tests of the crates
-	nice cargo test --workspace --no-run
 	cargo test --workspace --no-fail-fast
 
 test-loom: | system-packages ## Models of the lock-free structures, unless they have passed as they are
@@ -103,6 +103,7 @@ test-mpi4py: $(STAMPS)/mpi4py $(STAMPS)/test ## mpi4py's own test suite on our l
 	tests/mpi4py/run $(if $(FULL),--full)
 	$(if $(FULL),tests/mpi4py/run --cluster 2)
 
+# Compilers give way to the tests that run beside them.
 FUZZ_SECONDS ?= $(if $(FULL),600,60)
 .PHONY: loom
 loom: | system-packages ## Run the models of the lock-free structures with loom
@@ -147,24 +148,24 @@ system-packages:
 
 $(STAMPS)/venv: | system-packages
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --upgrade 'pip>=25.1'
+	$(INSTALL) --upgrade 'pip>=25.1'
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/build: pyproject.toml $(STAMPS)/venv
-	$(PIP) install 'hatchling>=1.26'
+	$(INSTALL) 'hatchling>=1.26'
 	@touch $@
 
 $(STAMPS)/demo $(STAMPS)/lab $(STAMPS)/test $(STAMPS)/lint: $(STAMPS)/%: pyproject.toml $(STAMPS)/venv
-	$(PIP) install --group $*
+	$(INSTALL) --group $*
 	@touch $@
 
 $(STAMPS)/limosa: $(WHEEL_SOURCES) $(STAMPS)/build
 	@rm -rf $(VENV)/wheel
 	$(PIP) wheel . --no-deps --no-build-isolation --wheel-dir $(VENV)/wheel
-	$(PIP) install $(VENV)/wheel/limosa-*.whl
-	$(PIP) install --force-reinstall --no-deps $(VENV)/wheel/limosa-*.whl
+	$(INSTALL) $(VENV)/wheel/limosa-*.whl
+	$(INSTALL) --force-reinstall --no-deps $(VENV)/wheel/limosa-*.whl
 	@touch $@
 
 $(STAMPS)/mpi4py: $(STAMPS)/limosa
-	$(PIP) install "$$(echo $(VENV)/wheel/limosa-*.whl)[mpi4py]"
+	$(INSTALL) "$$(echo $(VENV)/wheel/limosa-*.whl)[mpi4py]"
 	@touch $@
