@@ -61,7 +61,7 @@ struct Routes {
 }
 
 impl Routes {
-    /// All `size` processes of the shared-memory device, each by its own number.
+    /// Returns all `size` processes of the shared-memory device, each by its own number.
     fn to_all_of_shm(size: u32) -> Routes {
         Routes { of: (0..size).map(|address| Route { device: 0, address }).collect(), peers: vec![(0..size).collect()] }
     }
@@ -83,7 +83,7 @@ impl DeviceId {
 }
 
 impl From<ShmDevice> for Devices {
-    /// The shared-memory device alone, which knows each peer by its number.
+    /// Returns the shared-memory device alone, which knows each peer by its number.
     fn from(shm: ShmDevice) -> Devices {
         let memory = Some(shm.peer_memory());
         Devices { shm: Some(shm), memory, ..Devices::default() }
@@ -91,7 +91,7 @@ impl From<ShmDevice> for Devices {
 }
 
 impl Devices {
-    /// The shared-memory device, if any, to which peers are to be added.
+    /// Makes devices of the shared-memory device, if any, to which peers are to be added.
     pub fn new(shm: Option<ShmDevice>) -> Devices {
         let memory = shm.as_ref().map(ShmDevice::peer_memory);
         Devices { shm, routes: Some(Box::default()), memory, ..Devices::default() }
@@ -154,7 +154,7 @@ impl Devices {
         }
     }
 
-    /// The name of the device that reaches `peer`.
+    /// Returns the name of the device that reaches `peer`.
     pub fn name(&self, peer: Peer) -> &'static str {
         self.device(self.route(peer)).name()
     }
@@ -436,7 +436,7 @@ impl Devices {
         self.death_watch().iter().for_each(|watch| watch.meet(peer));
     }
 
-    /// The memory that the processes of this host share, if a device offers it.
+    /// Returns the memory that the processes of this host share, if a device offers it.
     ///
     /// # Errors
     /// The operating system's, when there are no file descriptors left.
@@ -449,14 +449,14 @@ impl Devices {
         self.memory.clone()
     }
 
-    /// The address of `peer` for direct access to its memory, if that works.
+    /// Returns the address of `peer` for direct access to its memory, if that works.
     #[inline]
     pub fn reach(&self, peer: Peer) -> Option<Address> {
         let memory = self.memory.as_ref()?;
         self.host_address(peer).filter(|address| memory.can_access(*address))
     }
 
-    /// True if a thread of `peer` is known to be in the library and to wait there.
+    /// Whether a thread of `peer` is known to be in the library and to wait there.
     pub fn is_waiting(&self, peer: Peer) -> bool {
         self.memory.as_ref().zip(self.host_address(peer)).is_some_and(|(memory, address)| memory.is_waiting(address))
     }
@@ -467,7 +467,7 @@ impl Devices {
         self.memory.as_ref().zip(self.host_address(of)).map_or(&[], |(memory, address)| memory.joints(address))
     }
 
-    /// The address of `peer` in shared memory and for direct access, if it is on the device that offers these.
+    /// Returns the address of `peer` in shared memory and for direct access, if it is on the device that offers these.
     #[inline]
     pub fn host_address(&self, peer: Peer) -> Option<Address> {
         let route = self.route(peer);
@@ -546,13 +546,13 @@ fn poll_known(
     }
 }
 
-/// The peer at an address; an address without a peer gives a number that no peer has.
+/// Returns the peer at an address; an address without a peer gives a number that no peer has.
 #[inline]
 fn peer_at(known: &[Peer], address: Address) -> Peer {
     known.get(address as usize).copied().unwrap_or(Peer::MAX)
 }
 
-/// A device's error with the engine's number of the peer.
+/// Returns a device's error with the engine's number of the peer.
 fn renumbered(error: DeviceError, known: &[Peer]) -> DeviceError {
     let peer_of = |address| peer_at(known, address);
     match error {

@@ -82,7 +82,7 @@ pub enum Data<'a> {
 }
 
 impl Data<'_> {
-    /// Number of bytes.
+    /// Returns the number of bytes.
     #[inline]
     pub fn len(&self) -> usize {
         match self {
@@ -91,7 +91,7 @@ impl Data<'_> {
         }
     }
 
-    /// True if there are none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -222,10 +222,10 @@ pub trait PeerMemory: Send + Sync {
     /// Copies of offered messages that `of` makes together with its receivers.
     fn joints(&self, of: Address) -> &[Joint];
 
-    /// True if a thread of `peer` is in the library and waits there.
+    /// Whether a thread of `peer` is in the library and waits there.
     fn is_waiting(&self, peer: Address) -> bool;
 
-    /// True if one does and does not sleep: a packet is taken soon.
+    /// Whether one does and does not sleep: a packet is taken soon.
     fn is_polling(&self, peer: Address) -> bool;
 
     /// False if a peer has joined and then ended. Takes system calls: call this only after a long wait.
@@ -234,7 +234,7 @@ pub trait PeerMemory: Send + Sync {
 
 /// A way to carry packets. The engine calls it under its lock, from any of its threads.
 pub trait Device: Send {
-    /// Its name, for people.
+    /// Returns its name, for people.
     fn name(&self) -> &'static str;
 
     /// Most data bytes in one packet.
@@ -302,7 +302,7 @@ pub trait Device: Send {
         Err(DeviceError::Corrupt { peer: to, what: "a ticket although it was not told that it may" })
     }
 
-    /// The note of the next one of these that has ended.
+    /// Returns the note of the next one of these that has ended.
     fn next_ended(&mut self) -> Option<u64> {
         None
     }
@@ -357,8 +357,8 @@ pub trait Device: Send {
         true
     }
 
-    /// A descriptor that is readable when [`Device::poll`] has something to do, unless the device rings the process's
-    /// doorbell itself.
+    /// Returns a descriptor that is readable when [`Device::poll`] has something to do, unless the device rings the
+    /// process's doorbell itself.
     fn wait_descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }

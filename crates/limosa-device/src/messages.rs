@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub struct MessagesDevice(ShmDevice);
 
 impl MessagesDevice {
-    /// A device that carries packets by `packets`.
+    /// Makes a device that carries packets by `packets`.
     pub fn new(packets: ShmDevice) -> MessagesDevice {
         MessagesDevice(packets)
     }

@@ -92,7 +92,7 @@ const BURST: usize = 16;
 /// The processes that share the memory of a host.
 #[derive(Clone, Debug)]
 pub struct Seats {
-    /// This process.
+    /// Returns the number of this process.
     pub me: Address,
     /// Processes known from the start, including this one.
     pub known: Range<Address>,
@@ -189,7 +189,7 @@ impl ShmDevice {
         ShmDevice::join_with(self.fd.get()?, offset, &self.seats, false, Some(self))
     }
 
-    /// Bytes of the file that lanes and pools of `size` processes take, without areas.
+    /// Returns the bytes of the file that lanes and pools of `size` processes take, without areas.
     pub fn bytes_without_areas(size: u32) -> u64 {
         let lanes = u64::from(size) * u64::from(size) * LANE_BYTES as u64;
         let pools = u64::from(size) * POOL_BYTES as u64;
@@ -247,17 +247,17 @@ impl ShmDevice {
         })
     }
 
-    /// This process's number on this host.
+    /// Returns this process's number on this host.
     pub fn rank(&self) -> Address {
         self.rank
     }
 
-    /// Number of processes.
+    /// Returns the number of processes.
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// This process's doorbell.
+    /// Returns this process's doorbell.
     pub fn doorbell(&self) -> DoorbellRef {
         DoorbellRef::new(&self.ports, self.rank)
     }
@@ -503,7 +503,7 @@ fn ports_bytes(size: u32) -> usize {
     (size as usize * PORT_BYTES).next_multiple_of(PAGE)
 }
 
-/// The pages that have the ports of these processes: from where to where behind the first port.
+/// Returns the pages that have the ports of these processes: from where to where behind the first port.
 fn ports_of(processes: &Range<Address>) -> (u64, u64) {
     let end = (processes.end as usize * PORT_BYTES).next_multiple_of(PAGE);
     ((processes.start as usize * PORT_BYTES / PAGE * PAGE) as u64, end as u64)

@@ -163,7 +163,7 @@ impl Sockets {
 }
 
 impl Socket {
-    /// The next packet: its length in the buffer.
+    /// Returns the next packet: its length in the buffer.
     fn take(&mut self, peer: Address, buffer: &mut [u8]) -> Result<Taken, DeviceError> {
         loop {
             match recv(&self.fd, &mut *buffer, RecvFlags::DONTWAIT) {
@@ -184,7 +184,7 @@ impl Socket {
 }
 
 impl SocketDevice {
-    /// A device without peers.
+    /// Makes a device without peers.
     ///
     /// # Errors
     /// The operating system's.
@@ -195,7 +195,7 @@ impl SocketDevice {
         Ok(SocketDevice { sockets, epoll })
     }
 
-    /// Its sockets.
+    /// Returns its sockets.
     pub fn sockets(&self) -> &Arc<Sockets> {
         &self.sockets
     }

@@ -181,7 +181,7 @@ impl Attributes {
         Attributes { kind, entries: Mutex::new(Vec::new()) }
     }
 
-    /// True if nothing is set.
+    /// Whether nothing is set.
     pub fn is_empty(&self) -> bool {
         self.entries.lock().is_empty()
     }
@@ -203,7 +203,7 @@ impl Attributes {
         Ok(())
     }
 
-    /// The value set under a keyval, if any. Predefined attributes are not found here but in [`Predefined`].
+    /// Returns the value set under a keyval, if any. Predefined attributes are not found here but in [`Predefined`].
     pub fn get(&self, keyval: i32) -> Result<Option<usize>> {
         match self.entry(keyval) {
             Some(entry) => Ok(Some(entry.value)),
@@ -282,17 +282,17 @@ impl Predefined {
         self.known.store(true, Ordering::Release);
     }
 
-    /// The value, if the attribute has one.
+    /// Returns the value, if the attribute has one.
     pub fn get(&self) -> Option<i32> {
         self.known.load(Ordering::Acquire).then(|| self.value.load(Ordering::Relaxed))
     }
 
-    /// The address of the value; `None` while the attribute has none (`flag` is then false).
+    /// Returns the address of the value; `None` while the attribute has none (`flag` is then false).
     pub fn address(&self) -> Option<*const i32> {
         self.known.load(Ordering::Acquire).then(|| self.value.as_ptr().cast_const())
     }
 
-    /// The predefined attribute of this keyval, if there is one. They are the same on every communicator.
+    /// Returns the predefined attribute of this keyval, if there is one. They are the same on every communicator.
     pub fn of(keyval: i32) -> Option<&'static Predefined> {
         Some(match keyval {
             MPI_TAG_UB => &TAG_UB,

@@ -39,12 +39,12 @@ impl SendBuffer {
         self.address == MPI_BUFFER_AUTOMATIC
     }
 
-    /// Address and length in bytes, as attached.
+    /// Returns the address and length in bytes, as attached.
     pub fn attached(&self) -> (usize, usize) {
         (self.address, self.bytes)
     }
 
-    /// True if no message is left in it.
+    /// Whether no message is left in it.
     pub fn is_empty(&self) -> bool {
         self.used.load(Ordering::Acquire) == 0
     }
@@ -129,7 +129,7 @@ impl<'a> BufferOwner<'a> {
         }
     }
 
-    /// The world in which it is attached.
+    /// Returns the world in which it is attached.
     pub fn world(self) -> &'a World {
         match self {
             BufferOwner::Process(world) | BufferOwner::Session(world, _) => world,
@@ -142,8 +142,8 @@ fn key_of_session(number: u64) -> u64 {
     number << 1 | 1
 }
 
-/// The buffer for a message on this communicator: its own, or that of the session that it comes from, or that of the
-/// process.
+/// Returns the buffer for a message on this communicator: its own, or that of the session that it comes from, or that
+/// of the process.
 fn buffer_for(comm: &Comm) -> Option<Arc<SendBuffer>> {
     let buffers = comm.world().buffers.0.lock();
     let session = || {
@@ -179,7 +179,7 @@ pub fn detach(place: BufferOwner<'_>) -> std::result::Result<(usize, usize), Int
     Ok(buffer.attached())
 }
 
-/// The buffer at this place.
+/// Returns the buffer at this place.
 pub fn find(place: BufferOwner<'_>) -> Option<Arc<SendBuffer>> {
     place.world().buffers.0.lock().get(&place.key()).cloned()
 }

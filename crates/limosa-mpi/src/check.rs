@@ -14,13 +14,13 @@ use limosa_p2p::{Completion, Failure};
 static ON: AtomicBool = AtomicBool::new(false);
 static STRICT: AtomicBool = AtomicBool::new(false);
 
-/// True if the checks are on.
+/// Whether the checks are on.
 #[inline]
 pub fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// True if mistakes that other libraries let pass are errors, not warnings.
+/// Whether mistakes that other libraries let pass are errors, not warnings.
 #[inline]
 pub fn is_strict() -> bool {
     STRICT.load(Ordering::Relaxed)
@@ -62,13 +62,13 @@ pub fn site_in_words(site: &str) -> String {
 /// Bytes of a header.
 pub const HEADER: usize = 128;
 
-/// Length of the program's data in a message of the engine.
+/// Returns the length of the program's data in a message of the engine.
 #[inline]
 pub fn without_header(bytes: u64) -> u64 {
     if is_on() { bytes.saturating_sub(HEADER as u64) } else { bytes }
 }
 
-/// The end of a receive or a probe as the program sees it: lengths are without the header.
+/// Returns the end of a receive or a probe as the program sees it: lengths are without the header.
 #[cold]
 pub(crate) fn strip(mut completion: Completion) -> Completion {
     completion.bytes = without_header(completion.bytes);

@@ -123,7 +123,7 @@ impl Comm {
         Comm::of_members(world, FINALIZE_CONTEXT)
     }
 
-    /// All processes of a world once more, for meeting those that have spawned them.
+    /// Makes a communicator of all processes of a world, for meeting the processes that have spawned them.
     pub(crate) fn of_spawned(world: &Arc<World>) -> Arc<Comm> {
         Comm::of_members(world, PARENT_CONTEXT)
     }
@@ -186,8 +186,8 @@ impl Comm {
         }
     }
 
-    /// The part of a freed communicator that operations under way still need: the members, the name, and the error
-    /// handler.
+    /// Returns the part of a freed communicator that operations under way still need: the members, the name, and the
+    /// error handler.
     fn remnant(&self) -> Comm {
         let mut remnant =
             Comm::bare(self.world.clone(), self.context, self.group.clone(), self.rank, self.errhandler(), None);
@@ -198,7 +198,8 @@ impl Comm {
         remnant
     }
 
-    /// A communicator of the same members that nothing else uses; made at the first call. No message is needed for that.
+    /// Returns a communicator of the same members that nothing else uses; made at the first call. No message is needed
+    /// for that.
     pub fn twin(&self, purpose: Purpose) -> &Arc<Comm> {
         self.twins[purpose as usize].get_or_init(|| {
             let context = mix(self.context, TWIN_CONTEXTS[purpose as usize]) & !1;
@@ -209,13 +210,13 @@ impl Comm {
         })
     }
 
-    /// The world that the members belong to.
+    /// Returns the world that the members belong to.
     #[inline]
     pub fn world(&self) -> &Arc<World> {
         &self.world
     }
 
-    /// The engine that carries its messages.
+    /// Returns the engine that carries its messages.
     ///
     /// # Panics
     /// If its world has no communication.
@@ -230,13 +231,13 @@ impl Comm {
         self.world.engine_if_any()
     }
 
-    /// The context of point to point traffic, an even number.
+    /// Returns the context of point to point traffic, an even number.
     #[inline]
     pub fn context(&self) -> u64 {
         self.context
     }
 
-    /// The context of the traffic of collectives, an odd number.
+    /// Returns the context of the traffic of collectives, an odd number.
     #[inline]
     pub fn coll_context(&self) -> u64 {
         self.context | 1
@@ -250,38 +251,38 @@ impl Comm {
         *count - 1
     }
 
-    /// The members.
+    /// Returns the members.
     #[inline]
     pub fn group(&self) -> &Arc<Group> {
         &self.group
     }
 
-    /// The processes that it exchanges messages with: the members, or those of the remote group.
+    /// Returns the processes that it exchanges messages with: the members, or those of the remote group.
     #[inline]
     pub fn peers(&self) -> &Arc<Group> {
         &self.peers
     }
 
-    /// Number of members; of an intercommunicator, in the local group.
+    /// Returns the number of members; of an intercommunicator, in the local group.
     #[inline]
     pub fn size(&self) -> usize {
         self.group.size()
     }
 
-    /// Rank of this process.
+    /// Returns the rank of this process.
     #[inline]
     pub fn rank(&self) -> u32 {
         self.rank
     }
 
-    /// World rank of this process.
+    /// Returns the world rank of this process.
     #[inline]
     pub fn my_world_rank(&self) -> u32 {
         self.group.world_rank(self.rank as usize).expect("this process is a member")
     }
 
-    /// World rank of the peer at `rank`. `MPI_PROC_NULL` and `MPI_ANY_SOURCE` are not members: callers test for them
-    /// first.
+    /// Returns the world rank of the peer at `rank`. `MPI_PROC_NULL` and `MPI_ANY_SOURCE` are not members: callers test
+    /// for them first.
     #[inline]
     pub fn world_rank_of(&self, rank: i32) -> Result<u32> {
         self.partner(rank, "rank")
@@ -312,13 +313,13 @@ impl Comm {
         fail!(MPI_ERR_RANK, "the {role} is {rank}, but {} {has} {}", self.describe(), ranks_of(self.peers.size()))
     }
 
-    /// Rank of the member with this world rank, if it is one.
+    /// Returns the rank of the member with this world rank, if it is one.
     #[inline]
     pub fn rank_of_world(&self, world_rank: u32) -> Option<u32> {
         self.group.rank_of(world_rank)
     }
 
-    /// The virtual topology, if the communicator has one.
+    /// Returns the virtual topology, if the communicator has one.
     pub fn topology(&self) -> Option<&Topology> {
         self.topology.as_deref()
     }
@@ -333,7 +334,7 @@ impl Comm {
         self.freed.load(Ordering::Acquire)
     }
 
-    /// The data of the collectives' layer for this communicator, made at the first call.
+    /// Returns the data of the collectives' layer for this communicator, made at the first call.
     ///
     /// # Panics
     /// If a value of another type is attached.
@@ -361,7 +362,7 @@ impl Comm {
         self.inter.as_ref()
     }
 
-    /// The communicator that carries the collectives of this one: itself, or the one of both groups.
+    /// Returns the communicator that carries the collectives of this one: itself, or the one of both groups.
     #[inline]
     pub fn carrier(self: &Arc<Comm>) -> &Arc<Comm> {
         self.inter.as_ref().map_or(self, Inter::both)
@@ -378,7 +379,7 @@ impl Comm {
         Ok(())
     }
 
-    /// The remote group of an intercommunicator; an error for others.
+    /// Returns the remote group of an intercommunicator; an error for others.
     pub fn remote_group(&self) -> Result<Arc<Group>> {
         if !self.is_inter() {
             fail!(MPI_ERR_COMM, "{} is an intracommunicator and has no remote group", self.describe())
@@ -386,7 +387,7 @@ impl Comm {
         Ok(self.peers.clone())
     }
 
-    /// The name in bytes; empty if none was set.
+    /// Returns the name in bytes; empty if none was set.
     pub fn name(&self) -> Vec<u8> {
         self.name.lock().clone()
     }
@@ -400,7 +401,7 @@ impl Comm {
         }
     }
 
-    /// The communicator in the words of an error message or a report.
+    /// Returns the communicator in the words of an error message or a report.
     pub fn describe(&self) -> String {
         let name = self.name.lock();
         match self.size() {
@@ -413,7 +414,7 @@ impl Comm {
         }
     }
 
-    /// The error handler in force.
+    /// Returns the error handler in force.
     pub fn errhandler(&self) -> Arc<Errhandler> {
         self.errhandler.read().clone()
     }
@@ -431,12 +432,12 @@ impl Comm {
         self.has_own_errhandler.load(Ordering::Relaxed)
     }
 
-    /// The attributes cached on this communicator.
+    /// Returns the attributes cached on this communicator.
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
     }
 
-    /// The hints in use.
+    /// Returns the hints in use.
     pub fn hints(&self) -> &Hints {
         &self.hints
     }

@@ -8,7 +8,7 @@ pub type ErrorClass = i32;
 
 include!(concat!(env!("OUT_DIR"), "/consts.rs"));
 
-/// The name of a predefined error class.
+/// Returns the name of a predefined error class.
 pub fn error_class_name(class: ErrorClass) -> Option<&'static str> {
     let at = ERROR_CLASS_NAMES.binary_search_by_key(&class, |entry| entry.0).ok()?;
     Some(ERROR_CLASS_NAMES[at].1)

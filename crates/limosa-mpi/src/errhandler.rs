@@ -87,7 +87,7 @@ impl Errhandler {
         RETURN.clone()
     }
 
-    /// A program's own handler for objects of one kind.
+    /// Makes a program's own handler for objects of one kind.
     pub fn user(scope: Scope, handler: UserHandler) -> Arc<Errhandler> {
         Errhandler::with(Action::User(scope, handler))
     }

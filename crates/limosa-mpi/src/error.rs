@@ -28,13 +28,13 @@ pub struct Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An error of `class`, described by `detail`.
+    /// Makes an error of `class`, described by `detail`.
     #[cold]
     pub fn new(class: ErrorClass, detail: impl Into<Cow<'static, str>>) -> Error {
         Error { class, detail: detail.into(), verbatim: false, interrupted: false, by_death: false }
     }
 
-    /// An error of which the program gets exactly that code: its own, or one that the standard names.
+    /// Makes an error of which the program gets exactly that code: its own, or one that the standard names.
     #[cold]
     pub fn verbatim(code: i32, detail: impl Into<Cow<'static, str>>) -> Error {
         Error { verbatim: true, ..Error::new(code, detail) }
@@ -49,7 +49,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A failure of the engine as an error of the standard.
+/// Returns a failure of the engine as an error of the standard.
 #[cold]
 pub fn error_of(failure: impl Borrow<Failure>) -> Error {
     let failure = failure.borrow();

@@ -67,13 +67,13 @@ fn class_is_predefined(code: i32) -> bool {
     error_class_name(code).is_some()
 }
 
-/// The class of a code that carries a sentence.
+/// Returns the class of a code that carries a sentence.
 fn carried_class(code: i32) -> Option<ErrorClass> {
     TEXTS.get(error_detail::place(code)?).map(|entry| entry.0)
 }
 
-/// A code of a class for an error in `function`, whose string will be both of these. The class itself if it is not a
-/// predefined one.
+/// Returns a code of a class for an error in `function`, whose string will be both of these. The class itself if it is
+/// not a predefined one.
 pub fn carrying(class: ErrorClass, function: &str, detail: &str) -> i32 {
     // Processes start with different numbers, so that a code from another process does not name a sentence of this one.
     let origin = std::process::id().wrapping_mul(0x9e37_79b1);
@@ -81,7 +81,7 @@ pub fn carrying(class: ErrorClass, function: &str, detail: &str) -> i32 {
     place.and_then(|place| SENTENCES.keep(origin, place, function, detail)).unwrap_or(class)
 }
 
-/// The class of an error code.
+/// Returns the class of an error code.
 pub fn class_of(code: i32) -> Result<ErrorClass> {
     if class_is_predefined(code) {
         return Ok(code);
@@ -95,12 +95,12 @@ pub fn class_of(code: i32) -> Result<ErrorClass> {
     }
 }
 
-/// A new error class.
+/// Makes a new error class.
 pub fn add_class() -> Result<ErrorClass> {
     REGISTRY.lock().add(None)
 }
 
-/// A new error code of an existing class.
+/// Makes a new error code of an existing class.
 pub fn add_code(class: ErrorClass) -> Result<i32> {
     let mut registry = REGISTRY.lock();
     let is_class = class_is_predefined(class) || registry.added.get(&class).is_some_and(|a| a.class == class);
@@ -148,7 +148,7 @@ pub fn remove_text(code: i32) -> Result<()> {
     Ok(())
 }
 
-/// The largest error code in use: the value of the attribute `MPI_LASTUSEDCODE`.
+/// Returns the largest error code in use: the value of the attribute `MPI_LASTUSEDCODE`.
 pub fn last_used() -> i32 {
     REGISTRY.lock().last
 }
@@ -171,7 +171,7 @@ pub fn own_string(code: i32) -> Option<String> {
     SENTENCES.sentence(code).or_else(added).filter(|text| !text.is_empty())
 }
 
-/// The text of a class, or of a code that the program added; empty for one without text.
+/// Returns the text of a class, or of a code that the program added; empty for one without text.
 pub fn text(code: i32) -> Cow<'static, str> {
     if let Ok(at) = TEXTS.binary_search_by_key(&code, |entry| entry.0) {
         return Cow::Borrowed(TEXTS[at].1);

@@ -71,8 +71,8 @@ impl<const N: usize> Ring<N> {
         &self.slots[code as usize % N]
     }
 
-    /// A code for this error; `None` if it can have none. `origin` is the number of the ring's first sentence, the same
-    /// at every call.
+    /// Returns a code for this error; `None` if it can have none. `origin` is the number of the ring's first sentence,
+    /// the same at every call.
     pub(crate) fn keep(&self, origin: u32, place: usize, function: &str, detail: &str) -> Option<i32> {
         if place == 0 || place >= PLACES {
             return None;
@@ -87,7 +87,7 @@ impl<const N: usize> Ring<N> {
         Some(code)
     }
 
-    /// The sentence of a code, unless its slot has been used again.
+    /// Returns the sentence of a code, unless its slot has been used again.
     pub(crate) fn sentence(&self, code: i32) -> Option<String> {
         place(code)?;
         let slot = self.slot(code).lock();
@@ -95,7 +95,7 @@ impl<const N: usize> Ring<N> {
     }
 }
 
-/// The place of a code's class; `None` for codes that cannot carry a sentence.
+/// Returns the place of a code's class; `None` for codes that cannot carry a sentence.
 pub(crate) fn place(code: i32) -> Option<usize> {
     (code > FIRST).then_some((code ^ FIRST) as usize >> PLACE_SHIFT).filter(|place| *place > 0)
 }

@@ -56,7 +56,7 @@ impl Generalized {
         matches!(self.state.load(Ordering::Acquire), ABANDONED | RELEASED)
     }
 
-    /// The operation is complete (`MPI_Grequest_complete`).
+    /// Completes the operation (`MPI_Grequest_complete`).
     ///
     /// # Errors
     /// `MPI_ERR_REQUEST` if it was before; that of the program's `free`.

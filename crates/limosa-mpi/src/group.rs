@@ -53,7 +53,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// The group of the given world ranks, in this order, which must be distinct.
+    /// Makes the group of the given world ranks, in this order, which must be distinct.
     pub fn from_world_ranks(ranks: Vec<u32>) -> Arc<Group> {
         let members = match evenly_spaced(&ranks) {
             Some((first, stride)) => Members::Even { first, stride, len: ranks.len() as u32 },
@@ -74,24 +74,24 @@ impl Group {
         Arc::new(Group { members, session })
     }
 
-    /// The number of the session that it comes from; 0 for groups of the world model.
+    /// Returns the number of the session that it comes from; 0 for groups of the world model.
     #[inline]
     pub(crate) fn session(&self) -> u64 {
         self.session
     }
 
-    /// The group of the world ranks `first .. first + len`.
+    /// Makes the group of the world ranks `first .. first + len`.
     pub fn contiguous(first: u32, len: u32) -> Arc<Group> {
         Arc::new(Group { members: Members::Even { first, stride: 1, len }, session: 0 })
     }
 
-    /// The group without members, `MPI_GROUP_EMPTY`: one object, so that it can be recognised.
+    /// Returns the group without members, `MPI_GROUP_EMPTY`: one object, so that it can be recognised.
     pub fn empty() -> Arc<Group> {
         static EMPTY: LazyLock<Arc<Group>> = LazyLock::new(|| Group::contiguous(0, 0));
         EMPTY.clone()
     }
 
-    /// Number of members.
+    /// Returns the number of members.
     #[inline]
     pub fn size(&self) -> usize {
         match &self.members {
@@ -100,13 +100,13 @@ impl Group {
         }
     }
 
-    /// True if the group has no members.
+    /// Whether the group has no members.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.size() == 0
     }
 
-    /// World rank of the member at `rank`, if there is one.
+    /// Returns the world rank of the member at `rank`, if there is one.
     #[inline]
     pub fn world_rank(&self, rank: usize) -> Option<u32> {
         match &self.members {
@@ -142,7 +142,7 @@ impl Group {
         (0..self.size()).map(|rank| self.world_rank(rank).expect("rank below the size"))
     }
 
-    /// A hash of the members and their order: equal on all processes for equal groups.
+    /// Returns a hash of the members and their order: equal on all processes for equal groups.
     pub fn content_hash(&self) -> u64 {
         self.iter().fold(self.size() as u64, |hash, world_rank| crate::mix::mix(hash, u64::from(world_rank)))
     }
@@ -160,12 +160,12 @@ impl Group {
         }
     }
 
-    /// True if every member of this group is a member of `other`.
+    /// Whether every member of this group is a member of `other`.
     pub fn is_subset_of(&self, other: &Group) -> bool {
         self.iter().all(|world_rank| other.rank_of(world_rank).is_some())
     }
 
-    /// The rank in `other` of the process with rank `rank` here; `MPI_UNDEFINED` if it is not a member there.
+    /// Returns the rank in `other` of the process with rank `rank` here; `MPI_UNDEFINED` if it is not a member there.
     /// `MPI_PROC_NULL` stays itself.
     pub fn translate(&self, rank: i32, other: &Group) -> Result<i32> {
         if rank == MPI_PROC_NULL {
@@ -190,30 +190,30 @@ impl Group {
         self.derived(self.iter().filter(|&w| other.rank_of(w).is_none()).collect())
     }
 
-    /// The first `count` members, or all if there are fewer.
+    /// Returns the first `count` members, or all if there are fewer.
     pub fn first(&self, count: usize) -> Arc<Group> {
         self.derived(self.iter().take(count).collect())
     }
 
-    /// The members with the given ranks, in the order given (`MPI_Group_incl`).
+    /// Returns the members with the given ranks, in the order given (`MPI_Group_incl`).
     pub fn incl(&self, ranks: &[i32]) -> Result<Arc<Group>> {
         self.check_distinct(ranks.iter().copied())?;
         Ok(self.derived(ranks.iter().map(|&rank| self.world_rank(rank as usize).expect("checked")).collect()))
     }
 
-    /// The members without those of the given ranks, in this group's order (`MPI_Group_excl`).
+    /// Returns the members without those of the given ranks, in this group's order (`MPI_Group_excl`).
     pub fn excl(&self, ranks: &[i32]) -> Result<Arc<Group>> {
         let excluded = self.check_distinct(ranks.iter().copied())?;
         let kept = self.iter().enumerate().filter(|(rank, _)| !excluded.contains(&(*rank as i32)));
         Ok(self.derived(kept.map(|(_, world_rank)| world_rank).collect()))
     }
 
-    /// The members whose ranks the triplets list (`MPI_Group_range_incl`).
+    /// Returns the members whose ranks the triplets list (`MPI_Group_range_incl`).
     pub fn range_incl(&self, ranges: &[RankRange]) -> Result<Arc<Group>> {
         self.incl(&self.expand(ranges)?)
     }
 
-    /// The members whose ranks the triplets do not list (`MPI_Group_range_excl`).
+    /// Returns the members whose ranks the triplets do not list (`MPI_Group_range_excl`).
     pub fn range_excl(&self, ranges: &[RankRange]) -> Result<Arc<Group>> {
         self.excl(&self.expand(ranges)?)
     }
@@ -222,7 +222,7 @@ impl Group {
         if ranks.is_empty() { Group::empty() } else { Group::from_world_ranks(ranks).of_session(self.session) }
     }
 
-    /// World rank of a rank that comes from the user.
+    /// Returns the world rank of a rank that comes from the user.
     fn checked(&self, rank: i32, what: &str) -> Result<u32> {
         match usize::try_from(rank).ok().and_then(|rank| self.world_rank(rank)) {
             Some(world_rank) => Ok(world_rank),
@@ -247,8 +247,8 @@ impl Group {
         Ok(seen)
     }
 
-    /// The ranks that the triplets stand for. Range ends are checked before anything is expanded, so that a wild
-    /// triplet costs nothing.
+    /// Returns the ranks that the triplets stand for. Range ends are checked before anything is expanded, so that a
+    /// wild triplet costs nothing.
     fn expand(&self, ranges: &[RankRange]) -> Result<Vec<i32>> {
         let mut ranks = Vec::new();
         for (at, &[first, last, stride]) in ranges.iter().enumerate() {

@@ -33,7 +33,7 @@ const COUNT_BITS: u32 = 56;
 /// A header as it travels.
 type Words = [u64; WORDS];
 
-/// The header of a message with this sequence.
+/// Returns the header of a message with this sequence.
 pub fn encode(sequence: &Sequence) -> Words {
     let mut words = [0; WORDS];
     words[0] = MARK << 32 | if sequence.is_cut { CUT } else { 0 } | sequence.runs.len() as u64;
@@ -44,7 +44,7 @@ pub fn encode(sequence: &Sequence) -> Words {
     words
 }
 
-/// The sequence that a header says; `None` if no sender writes that.
+/// Returns the sequence in a header; `None` if no sender writes that.
 pub fn decode(words: &Words) -> Option<Sequence> {
     let (runs, is_cut) = ((words[0] & 0xff) as usize, words[0] & CUT != 0);
     if words[0] >> 32 != MARK || words[0] as u32 as u64 & !(0xff | CUT) != 0 || runs > MOST_RUNS {
@@ -130,7 +130,7 @@ impl Layout for Checked {
     }
 }
 
-/// The memory of a message of `count` elements of a datatype, with a header.
+/// Returns the memory of a message of `count` elements of a datatype, with a header.
 #[cold]
 pub fn region(data: Region, count: i64, datatype: &Datatype) -> Region {
     let own = datatype.sequence().repeated(count.max(0) as u64);
@@ -143,12 +143,13 @@ fn checked(region: &Region) -> Option<&Checked> {
     (region.layout()? as &dyn Any).downcast_ref()
 }
 
-/// The bytes of a message's stream before the program's data.
+/// Returns the bytes of a message's stream before the program's data.
 pub fn header_of(region: &Region) -> usize {
     if checked(region).is_some() { HEADER } else { 0 }
 }
 
-/// The end of a receive into this memory, with an error if the message holds other types than the receive expects.
+/// Returns the end of a receive into this memory, with an error if the message holds other types than the receive
+/// expects.
 pub(crate) fn judged(region: Option<&Region>, end: End) -> End {
     match region {
         Some(region) if end.error.is_none() && !end.cancelled => End { error: mismatch(region), ..end },

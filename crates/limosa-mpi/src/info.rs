@@ -35,12 +35,12 @@ struct Pair {
 }
 
 impl Info {
-    /// An info object without pairs.
+    /// Makes an info object without pairs.
     pub fn new() -> Arc<Info> {
         Info::with(Vec::new(), false)
     }
 
-    /// The start of this process as `MPI_Info_create_env` describes it (MPI-5 section 11.5.1).
+    /// Returns the start of this process as `MPI_Info_create_env` describes it (MPI-5 section 11.5.1).
     ///
     /// `argv` is the program's command line; if it is empty, that of the operating system is taken. Unknown values are
     /// left out.
@@ -48,8 +48,8 @@ impl Info {
         Info::with(environment_pairs(argv, maxprocs()), false)
     }
 
-    /// The predefined object `MPI_INFO_ENV`, as far as the start of this process is known now: to be made again after
-    /// initialisation.
+    /// Returns the predefined object `MPI_INFO_ENV`, as far as the start of this process is known now: to be made again
+    /// after initialisation.
     pub fn predefined_environment() -> Arc<Info> {
         Info::with(environment_pairs(&[], maxprocs()), true)
     }
@@ -58,7 +58,7 @@ impl Info {
         Arc::new(Info { pairs: Mutex::new(pairs), read_only })
     }
 
-    /// An independent object with the same pairs.
+    /// Makes an independent object with the same pairs.
     pub fn dup(&self) -> Arc<Info> {
         Info::with(self.pairs.lock().clone(), false)
     }
@@ -97,23 +97,23 @@ impl Info {
         }
     }
 
-    /// The value of a key, if it is there.
+    /// Returns the value of a key, if it is there.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         check_key(key)?;
         Ok(self.lookup(key))
     }
 
-    /// Number of keys.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.pairs.lock().len()
     }
 
-    /// True if there are no keys.
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The `n`-th key in the order of setting.
+    /// Returns the `n`-th key in the order of setting.
     pub fn nth_key(&self, n: i64) -> Result<Vec<u8>> {
         let pairs = self.pairs.lock();
         match usize::try_from(n).ok().and_then(|n| pairs.get(n)) {
@@ -131,7 +131,7 @@ impl Info {
         self.read_only
     }
 
-    /// The value of a key known to be legal, such as a hint of this library.
+    /// Returns the value of a key known to be legal, such as a hint of this library.
     pub fn lookup(&self, key: &[u8]) -> Option<Vec<u8>> {
         self.pairs.lock().iter().find(|pair| *pair.key == *key).map(|pair| pair.value.to_vec())
     }
@@ -196,7 +196,7 @@ fn environment_pairs(argv: &[Vec<u8>], maxprocs: u32) -> Vec<Pair> {
         .collect()
 }
 
-/// The command line of this process as the operating system has it: a library is not handed `argv`.
+/// Returns the command line of this process as the operating system has it: a library is not handed `argv`.
 fn command_line() -> Vec<Vec<u8>> {
     let from_arguments = || std::env::args_os().map(|arg| OsStr::as_bytes(&arg).to_vec()).collect();
     match std::fs::read("/proc/self/cmdline") {

@@ -78,7 +78,7 @@ pub(crate) fn leave(world: &World) {
     }
 }
 
-/// The instance, if initialisation has made it.
+/// Returns the instance, if initialisation has made it.
 #[inline]
 pub fn get() -> Option<&'static Instance> {
     INSTANCE.get()
@@ -97,7 +97,7 @@ pub fn in_forked_child() -> bool {
 }
 
 impl Instance {
-    /// The world of the process's job.
+    /// Returns the world of the process's job.
     pub fn world(&self) -> &Arc<World> {
         &self.world
     }

@@ -50,7 +50,7 @@ pub fn messages(world: &World) -> Vec<String> {
     engine.unreceived().into_iter().filter_map(describe).collect()
 }
 
-/// A request that is left: what has become of it, the call that made it, and what it is about.
+/// Describes a leftover request: its state, the call that made it, and its arguments.
 pub fn request(request: &Request, made_by: &str) -> String {
     let fault = match (request.is_persistent(), request.is_active()) {
         (true, false) => "a persistent request was never freed",

@@ -14,7 +14,7 @@ use limosa_p2p::{Completion, Received, Short, Unknown};
 pub use limosa_p2p::{FastWait, NotAwaited};
 use std::sync::Arc;
 
-/// An object for the request of that name; `None` if there is none.
+/// Returns an object for the request of that name; `None` if there is none.
 pub fn object(short: Short) -> Option<Arc<Request>> {
     let (id, label) = of_light_requests().engine().find(short)?;
     let direction = match label.is_send {

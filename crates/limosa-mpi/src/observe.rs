@@ -37,7 +37,7 @@ pub fn entering(call: &'static str) {
     }
 }
 
-/// The call of the standard that this thread entered last.
+/// Returns the call of the standard that this thread entered last.
 pub fn current_call() -> &'static str {
     CALLER.try_with(|caller| caller.call.get()).unwrap_or("")
 }
@@ -69,7 +69,7 @@ fn introduce(call: &'static str) {
     let _ = CALLER.try_with(|caller| caller.counted.set(!polls.unwrap_or(false)));
 }
 
-/// True if more than one thread of this process has called the library, of those that live.
+/// Whether more than one thread of this process has called the library, of those that live.
 pub fn has_several_callers() -> bool {
     Job::current().is_some_and(|job| job.seat().threads() > 1)
 }
@@ -263,8 +263,8 @@ impl Awaits<'_> {
     }
 }
 
-/// The first member and the distance of the others, if they lie at regular distances in the job. In a communicator of
-/// as many ranks as the job has, the board's readers know the members.
+/// Returns the first member and the distance of the others, if they lie at regular distances in the job. In a
+/// communicator of as many ranks as the job has, the board's readers know the members.
 fn series(comm: &Comm) -> Option<(u32, u32)> {
     let mut members = comm.group().iter();
     let (first, second) = (members.next()?, members.next()?);
@@ -345,7 +345,7 @@ impl<'a> Waiting<'a> {
         Waiting { what, asleep: RefCell::new(None), inquiries: Cell::new(Inquiries::NONE) }
     }
 
-    /// A message from `source` (`None`: any source) with `tag` (`None`: any).
+    /// Makes the description of a wait for a message from `source` (`None`: any source) with `tag` (`None`: any).
     #[inline]
     pub fn receive(comm: &'a Comm, source: Option<i32>, tag: Option<i32>) -> Waiting<'a> {
         Waiting::new(What::One(Awaits::Receive { comm, source, tag }))
@@ -373,7 +373,8 @@ impl<'a> Waiting<'a> {
         Waiting::new(What::One(Awaits::Connection { comm, port, job }))
     }
 
-    /// All or any of several operations. `list` is called when the thread is about to sleep.
+    /// Makes the description of a wait for all or any of several operations. `list` is called when the thread is about to
+    /// sleep.
     #[inline]
     pub fn several(list: &'a ListAwaits<'a>, all: bool) -> Waiting<'a> {
         Waiting::new(What::Several { list, all })

@@ -49,7 +49,7 @@ pub trait Operation: Any + Send + Sync {
     /// does that.
     fn progress(&self) -> bool;
 
-    /// True if it has ended, or [`Operation::progress`] would bring it further. Called with the engine's lock, of which
+    /// Whether it has ended, or [`Operation::progress`] would bring it further. Called with the engine's lock, of which
     /// `view` is the contents.
     fn is_ready(&self, view: &View<'_>) -> bool;
 
@@ -57,7 +57,8 @@ pub trait Operation: Any + Send + Sync {
     /// ended.
     fn finish(&self) -> Option<End>;
 
-    /// A copy of the end of an operation that has ended; `finish` can still be called (`MPI_Request_get_status`).
+    /// Returns a copy of the end of an operation that has ended; `finish` can still be called
+    /// (`MPI_Request_get_status`).
     fn look(&self) -> Option<End>;
 
     /// Asks for cancellation.
@@ -66,7 +67,7 @@ pub trait Operation: Any + Send + Sync {
     /// `MPI_ERR_REQUEST` for kinds that cannot be cancelled.
     fn cancel(&self) -> Result<()>;
 
-    /// The program has freed the request: the operation completes, and its end is dropped.
+    /// Releases the operation, whose request the program has freed: it completes, and its end is dropped.
     ///
     /// # Errors
     /// `MPI_ERR_REQUEST` for kinds that cannot be freed while they are under way.
@@ -92,7 +93,7 @@ pub trait Operation: Any + Send + Sync {
         false
     }
 
-    /// The handle of the window that it belongs to: the window's error handler gets its error.
+    /// Returns the handle of the window that it belongs to: the window's error handler gets its error.
     fn window(&self) -> Option<usize> {
         None
     }
@@ -100,12 +101,12 @@ pub trait Operation: Any + Send + Sync {
     /// What it waits for, for the report of a hang; `None` if the standard has no name for it.
     fn awaits(&self) -> Option<Awaits<'_>>;
 
-    /// The handle of the file whose error handler gets the errors; `None` if that is a communicator's.
+    /// Returns the handle of the file whose error handler gets the errors; `None` if that is a communicator's.
     fn file(&self) -> Option<usize> {
         None
     }
 
-    /// The bytes of its buffer, for the report of what is left at the end; `None` if they are not known.
+    /// Returns the bytes of its buffer, for the report of what is left at the end; `None` if they are not known.
     fn bytes(&self) -> Option<u64> {
         None
     }
@@ -127,7 +128,7 @@ pub struct End {
 }
 
 impl End {
-    /// The end of an inactive request: the empty status (MPI-5 section 3.7.3).
+    /// Returns the end of an inactive request: the empty status (MPI-5 section 3.7.3).
     pub fn empty() -> End {
         End {
             source: crate::consts::MPI_ANY_SOURCE,
@@ -138,7 +139,7 @@ impl End {
         }
     }
 
-    /// The end of a receive from `MPI_PROC_NULL`.
+    /// Returns the end of a receive from `MPI_PROC_NULL`.
     pub fn proc_null() -> End {
         End { source: crate::consts::MPI_PROC_NULL, ..End::empty() }
     }

@@ -152,8 +152,8 @@ pub fn try_send(comm: &Comm, bytes: &[u8], dest: i32, tag: i32) -> bool {
     tag >= 0 && comm.engine_if_any().is_some_and(|engine| engine.try_send(peer, &envelope(comm, tag), bytes))
 }
 
-/// The pattern of a receive, and the peer that it asks for by name; `None` if these arguments are not those of an
-/// ordinary receive.
+/// Returns the pattern of a receive, and the peer that it asks for by name; `None` if these arguments are not those of
+/// an ordinary receive.
 #[inline(always)]
 fn fast_pattern(comm: &Comm, source: i32, tag: i32) -> Option<(Pattern, Option<u32>)> {
     let tag = match tag {
@@ -198,7 +198,7 @@ pub enum Issued {
 }
 
 impl Issued {
-    /// The operation as an object.
+    /// Returns the operation as an object.
     pub fn into_object(self) -> Arc<Request> {
         match self {
             Issued::Sent => Request::done(None, End::empty()),
@@ -273,7 +273,7 @@ pub fn receive(comm: &Arc<Comm>, region: Region, source: i32, tag: i32) -> Resul
     Ok(headers::judged(checked.as_ref(), end))
 }
 
-/// The region once more, while the checks are on: what has been received there is judged at the end.
+/// Returns the region once more, while the checks are on, which judge the received data at the end.
 #[inline(always)]
 fn kept(region: &Region) -> Option<Region> {
     check::is_on().then(|| region.clone())
@@ -394,7 +394,7 @@ pub fn isend_receive(comm: &Arc<Comm>, exchange: Exchange, copy: Option<Box<[u8]
     Ok(Request::under_way(Some(comm), Arc::new(combined)))
 }
 
-/// A packed copy of a message, and the region that sends it while the copy lives.
+/// Returns a packed copy of a message, and the region that sends it while the copy lives.
 pub fn copy_of(region: &Region) -> (Region, Box<[u8]>) {
     let mut copy = vec![0u8; region.len()].into_boxed_slice();
     region.read(0, &mut copy);
@@ -402,7 +402,7 @@ pub fn copy_of(region: &Region) -> (Region, Box<[u8]>) {
     (unsafe { Region::contiguous(copy.as_mut_ptr(), copy.len()) }, copy)
 }
 
-/// The message that a receive would get now, if there is one (`MPI_Iprobe`).
+/// Returns the message that a receive would get now, if there is one (`MPI_Iprobe`).
 ///
 /// # Errors
 /// `MPI_ERR_RANK`, `MPI_ERR_TAG`.
@@ -457,7 +457,7 @@ impl Message {
         (end, Arc::new(Message { matched, comm: comm.clone(), from, handle: Default::default() }))
     }
 
-    /// The message of `MPI_PROC_NULL` (`MPI_MESSAGE_NO_PROC`).
+    /// Returns the message of `MPI_PROC_NULL` (`MPI_MESSAGE_NO_PROC`).
     pub fn no_proc(comm: &Arc<Comm>) -> Arc<Message> {
         Arc::new(Message {
             matched: parking_lot::Mutex::new(None),
@@ -467,7 +467,7 @@ impl Message {
         })
     }
 
-    /// The communicator that the message came on.
+    /// Returns the communicator that the message came on.
     pub fn comm(&self) -> &Arc<Comm> {
         &self.comm
     }

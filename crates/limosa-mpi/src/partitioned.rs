@@ -50,7 +50,7 @@ pub struct Partitions {
 }
 
 impl Partitions {
-    /// Bytes of one part.
+    /// Returns the bytes of one part.
     fn bytes(&self) -> usize {
         self.region.len().checked_div(self.count).unwrap_or(0)
     }
@@ -186,7 +186,7 @@ impl PartitionedSend {
         partitions.iter().try_for_each(|partition| self.partitions.check(*partition).map(drop))
     }
 
-    /// A partition may be sent (`MPI_Pready`). The request is active.
+    /// Marks a partition as ready to be sent (`MPI_Pready`). The request is active.
     ///
     /// # Errors
     /// `MPI_ERR_ARG` for a partition that does not exist or was marked before; those of a send.

@@ -5,7 +5,7 @@
 pub enum ProcessSet {
     /// All processes of the job.
     World,
-    /// This process.
+    /// Returns the number of this process.
     Own,
 }
 

@@ -50,32 +50,32 @@ impl Request {
         Arc::new(Request { word: StateWord::new(state), held, is_persistent, comm, handle: AtomicUsize::new(0) })
     }
 
-    /// A request that is complete from the beginning.
+    /// Makes a request that is complete from the beginning.
     pub fn done(comm: Option<&Arc<Comm>>, end: End) -> Arc<Request> {
         Request::under_way(comm, Arc::new(Completed(end)))
     }
 
-    /// An operation that is started once, by the caller.
+    /// Makes the request of an operation that the caller starts once.
     pub fn under_way(comm: Option<&Arc<Comm>>, operation: Arc<dyn Operation>) -> Arc<Request> {
         Request::new(ACTIVE, Held::Any(operation), false, comm.cloned())
     }
 
-    /// A transfer that is under way in the engine.
+    /// Makes the request of a transfer that is under way in the engine.
     pub(crate) fn light(comm: Option<Arc<Comm>>, transfer: Transfer) -> Arc<Request> {
         Request::new(ACTIVE, Held::Light(transfer), false, comm)
     }
 
-    /// A persistent operation, to be started by [`Request::start`].
+    /// Makes the request of a persistent operation, to be started by [`Request::start`].
     pub fn persistent(comm: &Arc<Comm>, operation: Arc<dyn Operation>) -> Arc<Request> {
         Request::new(INACTIVE, Held::Any(operation), true, Some(comm.clone()))
     }
 
-    /// The communicator whose error handler gets the errors.
+    /// Returns the communicator whose error handler gets the errors.
     pub fn comm(&self) -> Option<&Arc<Comm>> {
         self.comm.as_ref()
     }
 
-    /// The handle of the window whose error handler gets the errors, for operations on windows.
+    /// Returns the handle of the window whose error handler gets the errors, for operations on windows.
     pub fn window(&self) -> Option<usize> {
         self.operation().window()
     }
@@ -100,12 +100,12 @@ impl Request {
         self.operation().awaits()
     }
 
-    /// The handle of the file whose error handler gets the errors, if it is a file's.
+    /// Returns the handle of the file whose error handler gets the errors, if it is a file's.
     pub fn file(&self) -> Option<usize> {
         self.operation().file()
     }
 
-    /// The bytes of its buffer, if they are known.
+    /// Returns the bytes of its buffer, if they are known.
     pub fn bytes(&self) -> Option<u64> {
         self.operation().bytes()
     }
@@ -118,20 +118,20 @@ impl Request {
         }
     }
 
-    /// The operation, if it is one of this kind: for calls that only one kind has.
+    /// Returns the operation, if it is one of this kind: for calls that only one kind has.
     pub fn operation_as<T: Operation>(&self) -> Option<&T> {
         let Held::Any(operation) = &self.held else { return None };
         let operation: &dyn Any = &**operation;
         operation.downcast_ref()
     }
 
-    /// The operation, if it is active.
+    /// Returns the operation, if it is active.
     #[inline]
     fn active(&self) -> Option<&dyn Operation> {
         self.is_active().then(|| self.operation())
     }
 
-    /// True if the operation has ended, without progress in the engine. Inactive operations count as ended.
+    /// Whether the operation has ended, without progress in the engine. Inactive operations count as ended.
     pub fn is_done(&self) -> bool {
         self.active().is_none_or(|operation| operation.progress())
     }
@@ -152,7 +152,7 @@ impl Request {
         end
     }
 
-    /// A copy of the end of an operation that has ended; it can still be taken (`MPI_Request_get_status`).
+    /// Returns a copy of the end of an operation that has ended; it can still be taken (`MPI_Request_get_status`).
     pub fn look(&self) -> Option<End> {
         match self.active() {
             None => Some(End::empty()),
@@ -294,7 +294,7 @@ pub fn wait_any(requests: &[Option<Arc<Request>>]) -> std::result::Result<Option
     }
 }
 
-/// The engine that works on these requests: all requests of a list are of one world.
+/// Returns the engine that works on these requests: all requests of a list are of one world.
 fn engine_of(requests: &[Option<Arc<Request>>]) -> &Arc<Engine> {
     engine_if_any(requests).expect("started requests have an engine")
 }
@@ -311,7 +311,7 @@ fn poll(requests: &[Option<Arc<Request>>]) {
     }
 }
 
-/// True if all requests have ended; makes progress once if not.
+/// Whether all requests have ended; makes progress once if not.
 pub fn test_all(requests: &[Option<Arc<Request>>]) -> bool {
     let all = || requests.iter().flatten().all(|r| r.is_done());
     all() || {
@@ -328,7 +328,7 @@ pub fn tested_in_vain(requests: &[Option<Arc<Request>>]) {
     observe::polled(requests.len() as u64, &|tell| list_awaits(requests, tell));
 }
 
-/// The active requests that have ended, after making progress if there were none; `None` if none is active.
+/// Returns the active requests that have ended, after making progress if there were none; `None` if none is active.
 pub fn test_some(requests: &[Option<Arc<Request>>]) -> Option<Vec<usize>> {
     let active: Vec<usize> =
         (0..requests.len()).filter(|&i| requests[i].as_ref().is_some_and(|r| r.is_active())).collect();

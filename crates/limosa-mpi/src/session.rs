@@ -71,7 +71,7 @@ impl Session {
         BufferOwner::Session(&self.world, self.number)
     }
 
-    /// The error handler in force.
+    /// Returns the error handler in force.
     pub fn errhandler(&self) -> Arc<Errhandler> {
         self.errhandler.read().clone()
     }
@@ -97,7 +97,7 @@ impl Session {
         Ok(info)
     }
 
-    /// The name of process set `n`.
+    /// Returns the name of process set `n`.
     ///
     /// # Errors
     /// `MPI_ERR_ARG` if there is no such set.
@@ -118,7 +118,7 @@ impl Session {
         Ok(info)
     }
 
-    /// The processes of a set (`MPI_Group_from_session_pset`).
+    /// Returns the processes of a set (`MPI_Group_from_session_pset`).
     ///
     /// # Errors
     /// `MPI_ERR_ARG` if there is no such set.

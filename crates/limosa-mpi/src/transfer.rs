@@ -40,7 +40,7 @@ impl Direction {
         }
     }
 
-    /// The end of a transfer with which the engine had nothing to do.
+    /// Returns the end of a transfer with which the engine had nothing to do.
     fn end_of_nothing(self) -> End {
         match self {
             Direction::To { .. } => End::empty(),
@@ -94,7 +94,7 @@ impl Transfer {
         Transfer { engine, comm, direction, id, begin: None, checked: Some(region) }
     }
 
-    /// A persistent one. `region` is the message's memory.
+    /// Makes a persistent transfer. `region` is the message's memory.
     pub(crate) fn persistent(comm: &Arc<Comm>, direction: Direction, begin: Begin, region: &Region) -> Transfer {
         let id = AtomicU64::new(Transfer::ENDED);
         let (engine, comm) = (comm.engine().clone(), Some(comm.clone()));

@@ -133,7 +133,7 @@ impl Hosts {
         }
     }
 
-    /// The choices that must be the same in all processes of a job, as a word that is not 0.
+    /// Returns the choices that must be the same in all processes of a job, as a word that is not 0.
     fn word(self, config: &config::Config) -> u64 {
         let device = match &config.device {
             DeviceChoice::Files(folder) | DeviceChoice::LocalFiles(folder) => FxBuildHasher.hash_one(folder) << 32 >> 2,
@@ -149,7 +149,7 @@ impl Hosts {
         }
     }
 
-    /// The processes that share memory with this one, as far as they are known from the start.
+    /// Returns the processes that share memory with this one, as far as they are known from the start.
     fn known(self, job: &Job) -> Range<u32> {
         match self {
             Hosts::Several => job.seat().host_first()..job.seat().host_first() + job.seat().host_size(),
@@ -212,7 +212,8 @@ impl Cards for OnBoard {
     }
 }
 
-/// The device that reaches processes that are treated as if they were on other hosts. `packets` reaches all of them.
+/// Returns the device that reaches processes that are treated as if they were on other hosts. `packets` reaches all of
+/// them.
 fn elsewhere(job: &'static Job, config: &config::Config, packets: ShmDevice) -> std::io::Result<Box<dyn Device>> {
     if config.device == DeviceChoice::Fabric {
         let wish = Wish {
@@ -266,7 +267,7 @@ fn elsewhere(job: &'static Job, config: &config::Config, packets: ShmDevice) -> 
 }
 
 impl World {
-    /// The world of the job that this process was launched for; made at the first call.
+    /// Returns the world of the job that this process was launched for; made at the first call.
     ///
     /// # Errors
     /// `MPI_ERR_OTHER` when the job cannot be joined, `MPI_ERR_NO_MEM` when there is no memory for it. A later call
@@ -355,18 +356,18 @@ impl World {
         }
     }
 
-    /// A world of `size` processes without communication, as process `rank` sees it: for plans and for tests.
+    /// Makes a world of `size` processes without communication, as process `rank` sees it: for plans and for tests.
     pub fn without_engine(size: u32, rank: u32) -> Arc<World> {
         Arc::new(World::new(None, 1, rank, size, Hosts::One))
     }
 
-    /// A world on an engine that exists, of job `id`: for tests with several processes in one.
+    /// Makes a world on an engine that exists, of job `id`: for tests with several processes in one.
     pub fn with_engine(engine: Arc<Engine>, id: u64, size: u32) -> Arc<World> {
         let rank = engine.rank();
         Arc::new(World::new(Some(engine), id, rank, size, Hosts::One))
     }
 
-    /// The engine.
+    /// Returns the engine.
     ///
     /// # Panics
     /// If the world has no communication.
@@ -390,17 +391,17 @@ impl World {
         windows.downcast_ref().expect("one layer keeps one type")
     }
 
-    /// This process's number.
+    /// Returns this process's number.
     pub fn rank(&self) -> u32 {
         self.rank
     }
 
-    /// Number of processes of its `MPI_COMM_WORLD`.
+    /// Returns the number of processes of its `MPI_COMM_WORLD`.
     pub fn size(&self) -> u32 {
         self.members.end - self.members.start
     }
 
-    /// The processes of its `MPI_COMM_WORLD`.
+    /// Returns the processes of its `MPI_COMM_WORLD`.
     pub fn members(&self) -> Arc<Group> {
         Group::contiguous(self.members.start, self.size())
     }
@@ -442,7 +443,7 @@ impl World {
         Ok(())
     }
 
-    /// The context with this number among those of the job; an even number, different in every job.
+    /// Returns the context with this number among those of the job; an even number, different in every job.
     pub(crate) fn context(&self, number: u64) -> u64 {
         mix(mix(self.id, number), 0) & !1
     }
@@ -452,7 +453,7 @@ impl World {
         if self.spawn == 0 { self.context(number) } else { mix(mix(mix(self.id, SPAWNED), self.spawn), number) & !1 }
     }
 
-    /// The context in which the leader of spawned processes and their spawner meet.
+    /// Returns the context in which the leader of spawned processes and their spawner meet.
     pub(crate) fn meeting_context(&self, spawn: u64) -> u64 {
         mix(mix(mix(self.id, MEETING), spawn), 0) & !1
     }
@@ -526,8 +527,8 @@ impl World {
 
 static OF_JOB: OnceLock<Arc<World>> = OnceLock::new();
 
-/// The world of the process's job. Requests without an object ([`crate::light`]) belong to it: their handle names a
-/// slot of its engine.
+/// Returns the world of the process's job. Requests without an object ([`crate::light`]) belong to it: their handle
+/// names a slot of its engine.
 ///
 /// # Panics
 /// Before initialisation: there are no such requests then.

@@ -12,7 +12,7 @@ fn int() -> Arc<Datatype> {
     Datatype::named(MPI_INT)
 }
 
-/// The pieces of some stream bytes, as offsets from a base address of 0.
+/// Returns the pieces of some stream bytes, as offsets from a base address of 0.
 fn pieces(datatype: &Datatype, count: usize, from: usize, length: usize) -> Vec<(usize, usize)> {
     let mut pieces = Vec::new();
     datatype.pieces(std::ptr::null_mut(), count, from, length, &mut |at, size| {

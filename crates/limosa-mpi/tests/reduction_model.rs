@@ -166,7 +166,7 @@ fn parameterised_fortran_types_are_predefined_too() {
     assert_eq!(reduce(MPI_SUM, &real, &1.5f64.to_ne_bytes(), &2.0f64.to_ne_bytes()), 3.5f64.to_ne_bytes());
 }
 
-/// The scalar model of an integer operation, on values that were widened to 128 bits.
+/// Returns the scalar model of an integer operation, on values that were widened to 128 bits.
 fn integer_model(handle: i32, a: i128, b: i128) -> i128 {
     match handle {
         MPI_SUM => a.wrapping_add(b),
@@ -238,7 +238,7 @@ macro_rules! float_model {
     };
 }
 
-/// A small integer as `long double` of this machine, or as binary128.
+/// Returns a small integer as `long double` of this machine, or as binary128.
 fn wide_bytes(value: i32, quad: bool) -> Vec<u8> {
     let magnitude = value.unsigned_abs() as u64;
     let sign = if value < 0 { 0x8000u16 } else { 0 };

@@ -86,7 +86,7 @@ impl Directory {
         }
     }
 
-    /// Index of the line of a name, or else of the first one that could be.
+    /// Returns the index of the line of a name, or else of the first one that could be.
     fn find(&self, name: u64) -> (Option<usize>, Option<usize>) {
         let mut room = None;
         for step in 0..LINES as u64 {

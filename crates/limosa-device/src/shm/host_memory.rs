@@ -29,7 +29,7 @@ pub struct HostMemory {
 }
 
 impl HostMemory {
-    /// This process.
+    /// Returns the number of this process.
     pub fn me(&self) -> Address {
         self.me
     }

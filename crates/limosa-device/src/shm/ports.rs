@@ -124,7 +124,7 @@ impl Ports {
         unsafe { &self.memory.mapping().slice::<Port>(peer as usize * PORT_BYTES, 1)[0] }
     }
 
-    /// The doorbell of a process.
+    /// Returns the doorbell of a process.
     #[inline]
     pub(super) fn doorbell(&self, peer: Address) -> &Doorbell {
         match &self.bells {
@@ -157,7 +157,7 @@ impl DoorbellRef {
         DoorbellRef { bell: NonNull::from(ports.doorbell(of)), _keeps_mapped: ports.clone() }
     }
 
-    /// A doorbell that no other process knows: for an engine without peers on this host.
+    /// Returns a doorbell that no other process knows: for an engine without peers on this host.
     pub fn private() -> DoorbellRef {
         let bell: Arc<Doorbell> = Arc::default();
         DoorbellRef { bell: NonNull::from(&*bell), _keeps_mapped: bell }

@@ -28,7 +28,7 @@ fn a_pool_without_memory_gets_some_once_there_is_some() {
     assert!(a.pool.is_some());
 }
 
-/// A process that has been killed.
+/// Makes a process that has been killed.
 pub(super) fn killed() -> Identity {
     let mut child = std::process::Command::new("sleep").arg("1000").spawn().expect("a process");
     let identity = Identity::of(child.id());

@@ -52,7 +52,7 @@ impl Comm {
         self.children.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The child at `place`, or `None` if this process is not one of its members. It inherits the error handler.
+    /// Makes the child at `place`; `None` if this process is not one of its members. It inherits the error handler.
     pub(crate) fn child(&self, place: u64, plan: ChildPlan) -> Option<Arc<Comm>> {
         self.child_in(mix(mix(self.context, place), plan.discriminator), plan.group, plan.topology)
     }
@@ -76,8 +76,8 @@ impl Comm {
         Some(comm)
     }
 
-    /// A communicator with the same members, topology and, as their copy callbacks say, attributes (`MPI_Comm_dup`,
-    /// `MPI_Comm_idup`).
+    /// Makes a communicator with the same members, topology and, as their copy callbacks say, attributes
+    /// (`MPI_Comm_dup`, `MPI_Comm_idup`).
     ///
     /// Hints are not passed on; `MPI_Comm_dup_with_info` gives its own in `info`. Takes no message, so the duplicate is
     /// complete on return.
@@ -97,7 +97,8 @@ impl Comm {
         Ok(copy)
     }
 
-    /// The members of `group`, which must be members here; `None` on processes outside it (`MPI_Comm_create`).
+    /// Makes a communicator of `group`, whose members must be members here; returns `None` on processes outside it
+    /// (`MPI_Comm_create`).
     ///
     /// Members may name different groups if these are disjoint.
     pub fn create(&self, group: &Arc<Group>) -> Result<Option<Arc<Comm>>> {
@@ -264,7 +265,7 @@ impl Comm {
 /// Stands before the names of resources, which are those of hwloc.
 const HARDWARE_PROVIDER: &str = "hwloc://";
 
-/// The resources of this machine, and whether this process is restricted to one instance of each
+/// Returns the resources of this machine, and whether this process is restricted to one instance of each
 /// (`MPI_Get_hw_resource_info`).
 pub fn hardware_resources() -> impl Iterator<Item = (String, bool)> {
     topology::RESOURCES.into_iter().filter_map(|resource| match topology::use_of(resource) {

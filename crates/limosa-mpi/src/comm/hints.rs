@@ -70,7 +70,7 @@ impl Hints {
         }
     }
 
-    /// All hints with their values in use, and the kinds of memory that messages may lie in.
+    /// Returns all hints with their values in use, and the kinds of memory that messages may lie in.
     pub fn to_info(&self) -> Result<Arc<Info>> {
         let info = Info::new();
         for (hint, key) in KEYS {

@@ -39,18 +39,18 @@ pub struct Inter {
 }
 
 impl Inter {
-    /// The intracommunicator of both groups.
+    /// Returns the intracommunicator of both groups.
     #[inline]
     pub fn both(&self) -> &Arc<Comm> {
         &self.both
     }
 
-    /// The ranks in [`Inter::both`] of the local group.
+    /// Returns the ranks in [`Inter::both`] of the local group.
     pub fn local(&self) -> Range<usize> {
         self.side(self.is_low)
     }
 
-    /// The ranks in [`Inter::both`] of the remote group.
+    /// Returns the ranks in [`Inter::both`] of the remote group.
     pub fn remote(&self) -> Range<usize> {
         self.side(!self.is_low)
     }
@@ -87,7 +87,7 @@ enum Word {
 }
 
 impl Comm {
-    /// An intercommunicator of this context.
+    /// Makes an intercommunicator of this context.
     fn intercommunicator(
         world: &Arc<World>,
         context: u64,
@@ -112,8 +112,8 @@ impl Comm {
         Some(comm)
     }
 
-    /// The child of this intercommunicator at `place` with these groups; `None` if one of them is empty, or this process
-    /// in none.
+    /// Makes the child of this intercommunicator at `place` with these groups; `None` if one of them is empty, or this
+    /// process in none.
     pub(super) fn inter_child(
         &self,
         place: u64,
@@ -165,8 +165,8 @@ impl Comm {
         self.inter_child(place, color as u64, side(inter.local()), side(inter.remote()))
     }
 
-    /// An intracommunicator of both groups (`MPI_Intercomm_merge`). The group that says `high` comes last; if both say
-    /// the same, the low one comes first.
+    /// Makes an intracommunicator of both groups (`MPI_Intercomm_merge`). The group that says `high` comes last; if
+    /// both say the same, the low one comes first.
     pub fn merge(&self, high: bool) -> Result<Arc<Comm>> {
         let place = self.next_child();
         let Some(inter) = &self.inter else {
@@ -249,8 +249,8 @@ impl Comm {
         Ok(registry::enrol(Comm::bare(self.world.clone(), context, group, rank, self.errhandler(), None)))
     }
 
-    /// An intercommunicator of two groups of a session (`MPI_Intercomm_create_from_groups`); `None` if one of them is
-    /// empty. At the local leader, `remote` gives the remote group and the rank of its leader.
+    /// Makes an intercommunicator of two groups of a session (`MPI_Intercomm_create_from_groups`); `None` if one of
+    /// them is empty. At the local leader, `remote` gives the remote group and the rank of its leader.
     pub fn intercomm_from_groups(
         world: &Arc<World>,
         local: &Arc<Group>,
@@ -291,7 +291,7 @@ impl Comm {
         Ok(made)
     }
 
-    /// The communicator of this process and `that`, of this context.
+    /// Makes the communicator of this process and `that`, of this context.
     pub(crate) fn of_two(world: &Arc<World>, that: u32, is_first: bool, context: u64) -> Arc<Comm> {
         let this = world.rank();
         let group = Group::from_world_ranks(if is_first { vec![this, that] } else { vec![that, this] });
@@ -304,7 +304,7 @@ impl Comm {
         allgather_bytes(self, &[0]).map(drop)
     }
 
-    /// The leader, at rank `leader`, does `work`; all members get the bytes that it returns, or its error.
+    /// Runs `work` at the leader, rank `leader`; returns its bytes, or its error, at all members.
     pub(crate) fn led(&self, leader: usize, work: impl FnOnce() -> Result<Vec<u8>>) -> Result<Vec<u8>> {
         const FINE: u8 = 0;
         const FAILED: u8 = 1;

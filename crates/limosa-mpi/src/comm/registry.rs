@@ -28,7 +28,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The communicator with this context, unless it has been dropped.
+    /// Returns the communicator with this context, unless it has been dropped.
     pub(crate) fn find(&self, context: u64) -> Option<Arc<Comm>> {
         self.known.lock().get(&context)?.comm.upgrade()
     }

@@ -14,7 +14,7 @@ use crate::topo::placement::{is_mixed, place};
 use crate::topo::{Cart, Graph, Neighbours, Node, SubGrid, Topology};
 
 impl Comm {
-    /// The kind of topology, or `MPI_UNDEFINED` for none (`MPI_Topo_test`).
+    /// Returns the kind of topology, or `MPI_UNDEFINED` for none (`MPI_Topo_test`).
     pub fn topo_test(&self) -> i32 {
         match self.topology() {
             Some(Topology::Cart(_)) => MPI_CART,
@@ -24,7 +24,7 @@ impl Comm {
         }
     }
 
-    /// The grid of this communicator; an error if it has none.
+    /// Returns the grid of this communicator; an error if it has none.
     pub fn cart(&self) -> Result<&Cart> {
         match self.topology() {
             Some(Topology::Cart(cart)) => Ok(cart),
@@ -34,7 +34,7 @@ impl Comm {
         }
     }
 
-    /// The graph of this communicator; an error if it has none.
+    /// Returns the graph of this communicator; an error if it has none.
     pub fn graph(&self) -> Result<&Graph> {
         match self.topology() {
             Some(Topology::Graph(graph)) => Ok(graph),
@@ -42,7 +42,7 @@ impl Comm {
         }
     }
 
-    /// This process's edges in the distributed graph of this communicator; an error if it has none.
+    /// Returns this process's edges in the distributed graph of this communicator; an error if it has none.
     pub fn dist_graph(&self) -> Result<&Node> {
         match self.topology() {
             Some(Topology::DistGraph(node)) => Ok(node),
@@ -54,7 +54,7 @@ impl Comm {
         }
     }
 
-    /// The neighbours of this process; an error if the communicator has no topology.
+    /// Returns the neighbours of this process; an error if the communicator has no topology.
     pub fn neighbours(&self) -> Result<Neighbours> {
         match self.topology() {
             Some(topology) => topology.neighbours(self.rank() as i32),
@@ -66,20 +66,20 @@ impl Comm {
         }
     }
 
-    /// The hosts of the first `count` members.
+    /// Returns the hosts of the first `count` members.
     fn hosts_of_first(&self, count: usize) -> Vec<u32> {
         let mut hosts = self.world().hosts_of(self.group());
         hosts.truncate(count);
         hosts
     }
 
-    /// The first members, one for each node, in the order of the nodes that they become.
+    /// Returns the first members, one for each node, in the order of the nodes that they become.
     fn placed(&self, nodes: usize, reorder: bool, links: impl FnOnce() -> Vec<Vec<(usize, i64)>>) -> Vec<usize> {
         let hosts = self.hosts_of_first(nodes);
         if reorder && is_mixed(&hosts) { place(&hosts, &links()) } else { (0..nodes).collect() }
     }
 
-    /// The members with these ranks, in this order.
+    /// Returns the members with these ranks, in this order.
     pub(super) fn members(&self, ranks: &[usize]) -> Arc<Group> {
         if ranks.iter().copied().eq(0..self.size()) {
             return self.group().clone();
@@ -88,13 +88,14 @@ impl Comm {
         Group::from_world_ranks(ranks.iter().map(peer).collect()).of_session(self.group().session())
     }
 
-    /// The child with a topology over some members; `None` on the others.
+    /// Makes the child with a topology over some members; `None` on the others.
     fn shaped(&self, place: u64, members: &[usize], topology: Topology) -> Option<Arc<Comm>> {
         let group = self.members(members);
         self.child(place, ChildPlan { group, discriminator: 0, topology: Some(Arc::new(topology)) })
     }
 
-    /// A communicator with a grid over its first processes; `None` on the processes left over (`MPI_Cart_create`).
+    /// Makes a communicator with a grid over its first processes; `None` on the processes left over
+    /// (`MPI_Cart_create`).
     pub fn cart_create(&self, dims: &[i32], periods: &[bool], reorder: bool) -> Result<Option<Arc<Comm>>> {
         let place = self.next_child();
         self.check_intra()?;
@@ -103,7 +104,8 @@ impl Comm {
         Ok(self.shaped(place, &members, Topology::Cart(cart)))
     }
 
-    /// The part of the grid that this process reaches along the dimensions that remain (`MPI_Cart_sub`).
+    /// Makes a communicator of the part of the grid that this process reaches along the remaining dimensions
+    /// (`MPI_Cart_sub`).
     pub fn cart_sub(&self, remain: &[bool]) -> Result<Arc<Comm>> {
         let place = self.next_child();
         let SubGrid { cart, ranks } = self.cart()?.sub(self.rank() as i32, remain)?;
@@ -114,19 +116,20 @@ impl Comm {
         Ok(self.child(place, plan).expect("a process is in its own part of the grid"))
     }
 
-    /// The rank that this process would have in such a grid, or `MPI_UNDEFINED` (`MPI_Cart_map`).
+    /// Returns the rank that this process would have in such a grid, or `MPI_UNDEFINED` (`MPI_Cart_map`).
     pub fn cart_map(&self, dims: &[i32], periods: &[bool]) -> Result<i32> {
         self.check_intra()?;
         let cart = Cart::fitting(dims, periods, self.size())?;
         Ok(self.place_in(&self.placed(cart.size(), true, || cart.links())))
     }
 
-    /// This process's place in a list of ranks, or `MPI_UNDEFINED`.
+    /// Returns this process's place in a list of ranks, or `MPI_UNDEFINED`.
     fn place_in(&self, ranks: &[usize]) -> i32 {
         ranks.iter().position(|rank| *rank == self.rank() as usize).map_or(MPI_UNDEFINED, |place| place as i32)
     }
 
-    /// A communicator with a graph over its first processes; `None` on the processes left over (`MPI_Graph_create`).
+    /// Makes a communicator with a graph over its first processes; `None` on the processes left over
+    /// (`MPI_Graph_create`).
     pub fn graph_create(&self, index: &[i32], edges: &[i32], reorder: bool) -> Result<Option<Arc<Comm>>> {
         let place = self.next_child();
         self.check_intra()?;
@@ -138,14 +141,14 @@ impl Comm {
         Ok(self.shaped(place, &members, Topology::Graph(graph)))
     }
 
-    /// The rank that this process would have in such a graph, or `MPI_UNDEFINED` (`MPI_Graph_map`).
+    /// Returns the rank that this process would have in such a graph, or `MPI_UNDEFINED` (`MPI_Graph_map`).
     pub fn graph_map(&self, index: &[i32], edges: &[i32]) -> Result<i32> {
         self.check_intra()?;
         let graph = Graph::fitting(index, edges, self.size())?;
         Ok(self.place_in(&self.placed(graph.size(), true, || graph.links())))
     }
 
-    /// A communicator with a graph of which each process lists some edges, not necessarily its own
+    /// Makes a communicator with a graph of which each process lists some edges, not necessarily its own
     /// (`MPI_Dist_graph_create`).
     ///
     /// A process with wrong edges takes part without any, so that the others do not wait for it, and then fails.
@@ -177,7 +180,7 @@ impl Comm {
         Ok(self.with_node(place, &members, node, info))
     }
 
-    /// A communicator with a graph of which each process lists its own edges (`MPI_Dist_graph_create_adjacent`).
+    /// Makes a communicator with a graph of which each process lists its own edges (`MPI_Dist_graph_create_adjacent`).
     ///
     /// Takes no message unless ranks are reordered.
     pub fn dist_graph_create_adjacent(

@@ -84,7 +84,8 @@ impl Share {
         Ok(Share { size, block, processes, place })
     }
 
-    /// The type of the dimension: whole blocks at equal distances, then perhaps a shorter one at the array's end.
+    /// Returns the type of the dimension: whole blocks at equal distances, then perhaps a shorter one at the array's
+    /// end.
     fn of(&self, old: &Arc<Datatype>) -> Result<Arc<Datatype>> {
         let first = self.place.saturating_mul(self.block).min(self.size);
         let period = self.block.saturating_mul(self.processes);

@@ -165,7 +165,7 @@ impl Maker {
         }
     }
 
-    /// A pair type; the index lies behind the value where a compiler would put it.
+    /// Makes a pair type; the index lies behind the value where a compiler would put it.
     pub fn pair(value: Arc<Datatype>, index: Arc<Datatype>, name: &'static str) -> Maker {
         let alignment = index.measure.alignment;
         let place = (value.size() + alignment - 1) / alignment * alignment;
@@ -210,7 +210,7 @@ impl Maker {
         }
     }
 
-    /// The constructor in a word, for messages.
+    /// Returns the constructor in a word, for messages.
     pub fn noun(&self) -> &'static str {
         match self.combiner() {
             MPI_COMBINER_NAMED => "named",
@@ -228,7 +228,7 @@ impl Maker {
 }
 
 impl Datatype {
-    /// True if a large-count constructor made the type: only the large-count functions return its contents.
+    /// Whether a large-count constructor made the type: only the large-count functions return its contents.
     pub fn is_large(&self) -> bool {
         self.large
     }
@@ -265,7 +265,7 @@ impl Datatype {
         }
     }
 
-    /// The arguments with which the type was made (`MPI_Type_get_contents`).
+    /// Returns the arguments with which the type was made (`MPI_Type_get_contents`).
     pub fn contents(&self) -> Result<Contents> {
         let mut c = Contents { combiner: self.maker.combiner(), ..Contents::default() };
         match &*self.maker {

@@ -10,8 +10,8 @@ use super::Datatype;
 use super::shape::Shape;
 
 impl Datatype {
-    /// The predefined type that all data are of, as one-sided accumulation demands (MPI-5 section 12.3.4); `None` if
-    /// there are several, or none.
+    /// Returns the predefined type that all data are of, as one-sided accumulation demands (MPI-5 section 12.3.4);
+    /// `None` if there are several, or none.
     pub fn only_predefined(self: &Arc<Self>) -> Option<Arc<Datatype>> {
         if self.is_predefined() {
             return Some(self.clone());
@@ -42,8 +42,8 @@ impl Datatype {
         self.convert(bytes, Datatype::size, |datatype| datatype.measure.signature.elements)
     }
 
-    /// The bytes of the first `elements` basic elements, for `MPI_Status_set_elements`; `None` if they do not fit in 64
-    /// bits, or if the type has no elements but some are asked for.
+    /// Returns the bytes of the first `elements` basic elements, for `MPI_Status_set_elements`; `None` if they do not
+    /// fit in 64 bits, or if the type has no elements but some are asked for.
     pub fn bytes_of_elements(&self, elements: i64) -> Option<i64> {
         self.convert(elements, |datatype| datatype.measure.signature.elements, Datatype::size)
     }

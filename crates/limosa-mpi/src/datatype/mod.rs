@@ -105,19 +105,19 @@ fn named(handle: i32, maker: Maker) -> Arc<Datatype> {
 }
 
 impl Datatype {
-    /// The predefined datatype of this handle value, `None` for any other value and for `MPI_DATATYPE_NULL`.
+    /// Returns the predefined datatype of this handle value, `None` for any other value and for `MPI_DATATYPE_NULL`.
     pub fn builtin(handle: i32) -> Option<Arc<Datatype>> {
         let slot = handle.checked_sub(MPI_DATATYPE_NULL)?;
         NAMED.get(usize::try_from(slot).ok()?)?.clone()
     }
 
-    /// The named datatype of this handle value, which always exists; `None` for any other value.
+    /// Returns the named datatype of this handle value, which always exists; `None` for any other value.
     #[inline]
     pub fn always(handle: usize) -> Option<Held> {
         NAMED.get(handle.wrapping_sub(MPI_DATATYPE_NULL as usize))?.as_ref().map(Held::Always)
     }
 
-    /// The predefined datatype of one of the constants, `MPI_INT`.
+    /// Returns the predefined datatype of one of the constants, `MPI_INT`.
     ///
     /// # Panics
     /// If the value is no datatype's.
@@ -204,7 +204,8 @@ impl Datatype {
         self.committed.load(Ordering::Acquire)
     }
 
-    /// Bytes of an element, if the type is committed and known to be without gaps: [`Datatype::region`] learns it.
+    /// Returns the bytes of an element, if the type is committed and known to be without gaps: [`Datatype::region`]
+    /// learns it.
     #[inline(always)]
     pub fn dense_bytes(&self) -> Option<usize> {
         Some(self.dense.load(Ordering::Relaxed)).filter(|&bytes| bytes != 0)
@@ -223,7 +224,7 @@ impl Datatype {
         matches!(*self.maker, Maker::Basic(_) | Maker::Pair { .. } | Maker::F90 { .. })
     }
 
-    /// The basic type, if this is one: a named single value, or one selected by `MPI_Type_create_f90_*`.
+    /// Returns the basic type, if this is one: a named single value, or one selected by `MPI_Type_create_f90_*`.
     pub fn as_basic(&self) -> Option<&'static Basic> {
         match &*self.maker {
             Maker::Basic(basic) => Some(basic),
@@ -232,7 +233,7 @@ impl Datatype {
         }
     }
 
-    /// The types of value and index, if this is a predefined pair type.
+    /// Returns the types of value and index, if this is a predefined pair type.
     pub fn as_pair(&self) -> Option<(&'static Basic, &'static Basic)> {
         match &*self.maker {
             Maker::Pair { parts, .. } => Some((parts[0].as_basic()?, parts[1].as_basic()?)),
@@ -240,7 +241,7 @@ impl Datatype {
         }
     }
 
-    /// The name set by the program, else the standard's, else nothing.
+    /// Returns the name set by the program, else the standard's, else nothing.
     pub fn name(&self) -> String {
         if let Some(name) = &*self.name.lock() {
             return name.clone();
@@ -257,13 +258,13 @@ impl Datatype {
         *self.name.lock() = Some(name.to_owned());
     }
 
-    /// The name for messages: a space and the name, or nothing.
+    /// Returns the name for messages: a space and the name, or nothing.
     fn quoted_name(&self) -> String {
         let name = self.name();
         if name.is_empty() { name } else { format!(" {name}") }
     }
 
-    /// The type in words, for messages: its name, or how it was made.
+    /// Returns the type in words, for messages: its name, or how it was made.
     pub fn describe(&self) -> String {
         match self.name() {
             name if name.is_empty() => format!("an unnamed {} datatype of {} bytes", self.maker.noun(), self.size()),
@@ -271,7 +272,7 @@ impl Datatype {
         }
     }
 
-    /// The handle under which the type is registered, for callbacks; 0 if it has none.
+    /// Returns the handle under which the type is registered, for callbacks; 0 if it has none.
     pub fn handle(&self) -> usize {
         self.handle.load(Ordering::Relaxed)
     }
@@ -281,7 +282,7 @@ impl Datatype {
         self.handle.store(handle, Ordering::Relaxed);
     }
 
-    /// The program of one element.
+    /// Returns the program of one element.
     fn program(&self) -> &Placed {
         self.program.get().unwrap_or_else(|| self.work_out_program())
     }

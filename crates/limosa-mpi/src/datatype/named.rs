@@ -26,7 +26,7 @@ pub enum Float {
 }
 
 impl Float {
-    /// Bytes of one number, padding of `long double` included.
+    /// Returns the bytes of one number, padding of `long double` included.
     pub const fn size(self) -> usize {
         match self {
             Float::Half => 2,
@@ -63,7 +63,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Bytes of one value.
+    /// Returns the bytes of one value.
     pub const fn size(self) -> usize {
         match self {
             Kind::Signed(bytes) | Kind::Unsigned(bytes) | Kind::Logical(bytes) => bytes as usize,
@@ -82,7 +82,7 @@ impl Kind {
         }
     }
 
-    /// A number for type signatures, different for representations that the standard does not let match.
+    /// Returns a number for type signatures, different for representations that the standard does not let match.
     pub const fn code(self) -> u64 {
         match self {
             Kind::Signed(bytes) => 0x100 + bytes as u64,
@@ -139,7 +139,7 @@ pub struct Basic {
 pub const HANDLES: usize = 256;
 
 impl Basic {
-    /// Its number among the handle values of named types.
+    /// Returns its number among the handle values of named types.
     #[inline]
     pub fn number(&self) -> usize {
         (self.handle - MPI_DATATYPE_NULL) as usize

@@ -109,7 +109,7 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    /// A run of `size` bytes.
+    /// Returns a run of `size` bytes.
     pub fn run(place: isize, size: usize) -> Placed {
         let pieces = usize::from(size > 0);
         Placed {
@@ -259,7 +259,7 @@ impl Runs {
         self.size += size;
     }
 
-    /// The program of all runs.
+    /// Returns the program of all runs.
     pub fn finish(mut self) -> Placed {
         let (size, pieces) = (self.size, self.blocks.len());
         let Some(first) = self.blocks.first().map(|block| block.place) else { return Placed::empty() };
@@ -280,7 +280,7 @@ impl Runs {
     }
 }
 
-/// The distance between neighbours if it is the same everywhere and there are at least two.
+/// Returns the distance between neighbours if it is the same everywhere and there are at least two.
 fn even_spacing(mut places: impl Iterator<Item = isize>) -> Option<isize> {
     let (first, second) = (places.next()?, places.next()?);
     let stride = second.wrapping_sub(first);

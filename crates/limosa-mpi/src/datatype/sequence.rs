@@ -39,7 +39,7 @@ impl Run {
         }
     }
 
-    /// The name of the basic type.
+    /// Returns the name of the basic type.
     pub fn name(self) -> &'static str {
         self.basic().map_or("an unknown type", |basic| basic.name)
     }
@@ -94,7 +94,7 @@ impl Sequence {
         Sequence { runs: vec![run], times: 1, is_cut: false }
     }
 
-    /// This one, so many times.
+    /// Returns this sequence, repeated `count` times.
     pub fn repeated(&self, count: u64) -> Sequence {
         match self.times.saturating_mul(count) {
             0 => Sequence::default(),
@@ -169,7 +169,7 @@ impl Sequence {
 }
 
 impl Datatype {
-    /// The sequence of one element.
+    /// Returns the sequence of one element.
     pub fn sequence(&self) -> &Sequence {
         self.sequence.get().unwrap_or_else(|| self.work_out_sequence())
     }
@@ -191,7 +191,7 @@ impl Datatype {
 }
 
 impl Shape<'_> {
-    /// The sequence of one element. Those of the old types must exist.
+    /// Returns the sequence of one element. Those of the old types must exist.
     fn sequence(&self) -> Sequence {
         let times = |count: i64, length: i64| (count.max(0) as u64).saturating_mul(length.max(0) as u64);
         match *self {
@@ -234,7 +234,8 @@ impl<'a> Walk<'a> {
         self.sequence.runs.iter().map(units).fold(0, u64::saturating_add)
     }
 
-    /// The present run, what it is, and how many units are left of it; `None` at the end, and where anything matches.
+    /// Returns the present run, its unit, and the number of remaining units; `None` at the end, and where anything
+    /// matches.
     fn next(&mut self) -> Option<(Run, Unit, u64)> {
         if self.run == self.sequence.runs.len() {
             if self.sequence.is_cut || self.left == 0 {

@@ -205,7 +205,7 @@ impl Measure {
 }
 
 impl<'a> Shape<'a> {
-    /// The types that this one is made of.
+    /// Returns the types that this type is made of.
     pub fn old_types(&self) -> &'a [Arc<Datatype>] {
         match *self {
             Shape::Basic(_) => &[],
@@ -234,8 +234,8 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The program of one element. Those of the old types must exist, or this recurses ([`Datatype::program`] sees to
-    /// that).
+    /// Returns the program of one element. Those of the old types must exist, or this recurses ([`Datatype::program`]
+    /// sees to that).
     ///
     /// The bounds were checked when the type was made, so that no place overflows here.
     pub fn program(&self) -> Placed {

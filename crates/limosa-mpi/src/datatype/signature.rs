@@ -67,20 +67,20 @@ impl Signature {
         result
     }
 
-    /// The signature as one word, for comparison between processes.
+    /// Returns the signature as one word, for comparison between processes.
     pub fn word(&self) -> u64 {
         self.hash
     }
 }
 
 impl Datatype {
-    /// The signature of `count` elements.
+    /// Returns the signature of `count` elements.
     pub fn signature(&self, count: u64) -> Signature {
         self.measure.signature.repeated(count)
     }
 }
 
-/// True if a message of `sent.1` elements of `sent.0` may be received as `received.1` elements of `received.0`, judged
+/// Whether a message of `sent.1` elements of `sent.0` may be received as `received.1` elements of `received.0`, judged
 /// by their signatures: they are the same, or one side is bytes or packed data of the same length.
 pub fn matches(sent: (&Arc<Datatype>, u64), received: (&Arc<Datatype>, u64)) -> bool {
     let (a, b) = (sent.0.signature(sent.1), received.0.signature(received.1));

@@ -55,20 +55,20 @@ impl Layout for Datatype {
 }
 
 impl Datatype {
-    /// True if the elements of any number are one contiguous block, from the true lower bound of the first.
+    /// Whether the elements of any number are one contiguous block, from the true lower bound of the first.
     pub fn is_dense(&self) -> bool {
         let code = &self.program().code;
         matches!(code.body, Body::Run) && code.size as i64 == self.extent()
     }
 
-    /// The place of `count` elements if they are one contiguous block: its distance from the base address.
+    /// Returns the place of `count` elements if they are one contiguous block: its distance from the base address.
     pub fn contiguous_at(&self, count: usize) -> Option<isize> {
         let Placed { place, code } = self.program();
         let joined = matches!(code.body, Body::Run) && (count <= 1 || code.size as i64 == self.extent());
         joined.then_some(*place)
     }
 
-    /// Bytes of `count` elements; fails if they do not fit in 64 bits.
+    /// Returns the bytes of `count` elements; fails if they do not fit in 64 bits.
     pub fn bytes_of(&self, count: i64) -> Result<i64> {
         match count.checked_mul(self.size()) {
             Some(bytes) => Ok(bytes),
@@ -119,7 +119,7 @@ impl Datatype {
         Ok(())
     }
 
-    /// The memory of `count` elements at `base`, contiguous whenever the data are.
+    /// Returns the memory of `count` elements at `base`, contiguous whenever the data are.
     ///
     /// # Safety
     /// As for [`Region::typed`].
@@ -183,7 +183,7 @@ impl Datatype {
     }
 }
 
-/// The bytes from `position` on, if the buffer has that many.
+/// Returns the bytes from `position` on, if the buffer has that many.
 pub(super) fn room(position: i64, bytes: i64, buffer: usize, what: &str) -> Result<std::ops::Range<usize>> {
     if position < 0 || position > buffer as i64 {
         fail!(MPI_ERR_ARG, "position is {position}, but {what} has {buffer} bytes");

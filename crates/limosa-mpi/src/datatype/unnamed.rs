@@ -20,7 +20,7 @@ static MADE: Mutex<Vec<(Key, Arc<Datatype>)>> = Mutex::new(Vec::new());
 
 type Key = (i32, i32, i32);
 
-/// The real kind with at least `p` decimal digits and decimal exponents up to `r`, as bytes of a REAL.
+/// Returns the real kind with at least `p` decimal digits and decimal exponents up to `r`, as bytes of a REAL.
 fn real_size(p: i32, r: i32) -> Result<i32> {
     if p == MPI_UNDEFINED && r == MPI_UNDEFINED {
         fail!(MPI_ERR_ARG, "p and r are both MPI_UNDEFINED; at least one must be given");

@@ -81,7 +81,8 @@ fn start(job: &Job) -> Result<UnixStream> {
     }
 }
 
-/// The `limosa` that was installed with this library: in the folder `bin` beside that of the library, else in `PATH`.
+/// Returns the `limosa` that was installed with this library: in the folder `bin` beside that of the library, else in
+/// `PATH`.
 fn program() -> PathBuf {
     let beside = library().and_then(|library| {
         let folders = library.ancestors().skip(2).take(3);
@@ -90,7 +91,7 @@ fn program() -> PathBuf {
     beside.unwrap_or_else(|| "limosa".into())
 }
 
-/// The file that this code was loaded from.
+/// Returns the file that this code was loaded from.
 fn library() -> Option<PathBuf> {
     // SAFETY: an all-zero value is valid, to be overwritten.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };

@@ -27,7 +27,7 @@ pub mod names;
 pub mod port;
 pub mod spawn;
 
-/// The job that this process belongs to.
+/// Returns the job that this process belongs to.
 fn job() -> Result<&'static Job> {
     match Job::current() {
         Some(job) => Ok(job),

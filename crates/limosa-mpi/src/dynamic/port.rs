@@ -59,7 +59,7 @@ pub fn open() -> Result<Vec<u8>> {
     }
 }
 
-/// The job and the rank that have opened this port, as its name says.
+/// Returns the job and the rank that have opened this port, as its name says.
 fn opener(name: &str) -> Option<(u64, u32)> {
     let mut words = name.strip_prefix(PORT)?.split('-');
     Some((u64::from_str_radix(words.next()?, 16).ok()?, u32::from_str_radix(words.next()?, 16).ok()?))
@@ -71,7 +71,7 @@ fn other_job(name: &str) -> Option<u64> {
     job().ok().filter(|own| own.id() != id).map(|_| id)
 }
 
-/// A connection with a port on another host of this job; `None` if it is not on one.
+/// Returns a connection with a port on another host of this job; `None` if it is not on one.
 fn reach(name: &str) -> Result<Option<UnixStream>> {
     let (Some((id, rank)), job) = (opener(name), job()?) else { return Ok(None) };
     let board = job.board();
@@ -219,7 +219,7 @@ fn hello(world: &World) -> [u64; HELLO] {
     std::array::from_fn(|at| if at < terms.len() { terms[at] } else { own[at - terms.len()] })
 }
 
-/// The process that says so, or why it cannot be met.
+/// Returns the process that introduces itself, or why it cannot be met.
 fn met(world: &Arc<World>, said: &[u64]) -> Result<u32> {
     let Some((terms, who)) = said.split_first_chunk() else {
         fail!(MPI_ERR_PORT, "the port was closed before the connection was accepted")
@@ -248,7 +248,7 @@ fn is_linked(world: &World, peer: u32) -> Result<bool> {
     Ok(world.open_links(&Group::contiguous(peer, 1))? == [1])
 }
 
-/// The part of the root that connects. Returns the other root and a number for the context.
+/// Introduces this root, which connects. Returns the other root and a number for the context.
 fn greet(world: &Arc<World>, meeting: Meeting<'_>, stream: UnixStream) -> Result<(u32, u64)> {
     let answer = match send_words(&stream, &hello(world)) {
         Ok(()) => words(receive(&stream, Some(meeting))?).unwrap_or_default(),
@@ -268,7 +268,7 @@ fn greet(world: &Arc<World>, meeting: Meeting<'_>, stream: UnixStream) -> Result
     Ok((peer, context))
 }
 
-/// The part of the root that accepts; `None` if the other one cannot be met, or goes away.
+/// Introduces this root, which accepts; returns `None` if the other root cannot be met, or goes away.
 fn welcome(world: &Arc<World>, meeting: Meeting<'_>, stream: UnixStream) -> Result<Option<(u32, u64)>> {
     let said = words(receive(&stream, Some(meeting))?).unwrap_or_default();
     let own = hello(world);

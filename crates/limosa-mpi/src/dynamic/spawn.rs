@@ -82,7 +82,7 @@ pub fn spawn(
     Ok((made.expect("there is a remote group, since its leader has answered"), places.counts))
 }
 
-/// The root's part, until all processes have joined the job.
+/// Starts the processes, at the root, until all have joined the job.
 fn start(world: &Arc<World>, programs: Vec<Program>) -> Result<Places> {
     let job = job()?;
     let folder = std::env::current_dir().map(|dir| dir.as_os_str().as_bytes().to_vec()).unwrap_or_default();

@@ -119,7 +119,7 @@ unsafe fn with_avx2<T: Copy, C: Combine<T>>(input: *const u8, inout: *mut u8, co
     unsafe { run::<T, C>(input, inout, count) }
 }
 
-/// The kernel of an operation for this processor.
+/// Returns the kernel of an operation for this processor.
 fn kernel<T: Copy, C: Combine<T>>() -> Kernel {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
@@ -180,7 +180,7 @@ macro_rules! complex {
     };
 }
 
-/// The kernel of a predefined operation for a type, if it is defined for it.
+/// Returns the kernel of a predefined operation for a type, if it is defined for it.
 pub(super) fn find(reduction: Reduction, basic: &Basic) -> Option<Kernel> {
     use Reduction as R;
     let allowed = match basic.group {

@@ -14,7 +14,7 @@ struct Pair<V, I> {
     index: I,
 }
 
-/// The kernel for pairs of these types.
+/// Returns the kernel for pairs of these types.
 pub(super) fn find(max: bool, value: &Basic, index: &Basic) -> Option<Kernel> {
     match (value.kind, index.kind) {
         (Kind::Signed(2), Kind::Signed(4)) => kernel::<i16, i32>(max),

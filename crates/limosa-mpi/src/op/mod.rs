@@ -73,7 +73,7 @@ const PREDEFINED: [(i32, &str, Reduction); 14] = [
 ];
 
 impl Reduction {
-    /// The standard's name of the operation with this number, which another process may have sent.
+    /// Returns the standard's name of the operation with this number, which another process may have sent.
     pub fn name_of(number: u32) -> Option<&'static str> {
         PREDEFINED.iter().find(|entry| entry.2 as u32 == number).map(|entry| entry.1)
     }
@@ -108,13 +108,13 @@ static BUILTIN: LazyLock<Vec<Arc<Op>>> = LazyLock::new(|| {
 });
 
 impl Op {
-    /// The predefined operation of this handle value, `None` for any other value and for `MPI_OP_NULL`.
+    /// Returns the predefined operation of this handle value, `None` for any other value and for `MPI_OP_NULL`.
     pub fn builtin(handle: i32) -> Option<Arc<Op>> {
         let at = PREDEFINED.iter().position(|entry| entry.0 == handle)?;
         Some(BUILTIN[at].clone())
     }
 
-    /// The predefined operation of this handle value, which always exists; `None` for any other value.
+    /// Returns the predefined operation of this handle value, which always exists; `None` for any other value.
     #[inline]
     pub fn always(handle: usize) -> Option<&'static Arc<Op>> {
         let at = PREDEFINED.iter().position(|entry| entry.0 as usize == handle)?;
@@ -126,13 +126,13 @@ impl Op {
         Arc::new(Op { action: Action::User(function), commutative, handle: AtomicUsize::new(0) })
     }
 
-    /// The predefined operation with this number, which another process may have sent.
+    /// Returns the predefined operation with this number, which another process may have sent.
     pub fn numbered(number: u32) -> Option<&'static Arc<Op>> {
         let at = PREDEFINED.iter().position(|entry| entry.2 as u32 == number)?;
         BUILTIN.get(at)
     }
 
-    /// True if the operands may change places.
+    /// Whether the operands may change places.
     pub fn is_commutative(&self) -> bool {
         self.commutative
     }
@@ -151,7 +151,7 @@ impl Op {
         }
     }
 
-    /// The standard's name, or "a user operation".
+    /// Returns the standard's name, or "a user operation".
     pub fn name(&self) -> &'static str {
         match self.action {
             Action::Predefined(_, name) => name,
@@ -159,7 +159,7 @@ impl Op {
         }
     }
 
-    /// The handle under which the operation is registered; 0 if it has none.
+    /// Returns the handle under which the operation is registered; 0 if it has none.
     pub fn handle(&self) -> usize {
         self.handle.load(Ordering::Relaxed)
     }
@@ -280,7 +280,7 @@ impl Work {
         }
     }
 
-    /// The kernel of an operation for a basic type. What was found once is kept, since each call asks twice.
+    /// Returns the kernel of an operation for a basic type. What was found once is kept, since each call asks twice.
     #[inline]
     fn of_basic(reduction: Reduction, basic: &'static Basic) -> Option<Kernel> {
         /// Of each operation and type the kernel, once it was found.

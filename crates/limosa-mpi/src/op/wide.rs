@@ -33,7 +33,7 @@ macro_rules! kernel {
     }};
 }
 
-/// The kernel for real numbers of a wide format.
+/// Returns the kernel for real numbers of a wide format.
 pub(super) fn real(format: Float, reduction: Reduction) -> Option<Kernel> {
     match (format, reduction) {
         (Float::Extended, Reduction::Sum) => kernel!(limosa_extended_sum, 1),
@@ -48,7 +48,7 @@ pub(super) fn real(format: Float, reduction: Reduction) -> Option<Kernel> {
     }
 }
 
-/// The kernel for complex numbers of a wide format.
+/// Returns the kernel for complex numbers of a wide format.
 pub(super) fn complex(format: Float, reduction: Reduction) -> Option<Kernel> {
     match (format, reduction) {
         (Float::Extended, Reduction::Sum) => kernel!(limosa_extended_sum, 2),

@@ -23,7 +23,7 @@ pub const ALL: [Category; 5] =
     [Category::All, Category::Messages, Category::Waiting, Category::Collectives, Category::Job];
 
 impl Category {
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Category::All => "limosa",
@@ -45,18 +45,18 @@ impl Category {
         }
     }
 
-    /// The categories in it.
+    /// Returns the categories in it.
     pub fn categories(self) -> Vec<usize> {
         if self == Category::All { (1..ALL.len()).collect() } else { Vec::new() }
     }
 
-    /// The control variables in it, by index.
+    /// Returns the control variables in it, by index.
     pub fn controls(self) -> Vec<usize> {
         let all = control::variables();
         (0..all.len()).filter(|&i| Category::of(all[i]) == self).collect()
     }
 
-    /// The performance variables in it, by index.
+    /// Returns the performance variables in it, by index.
     pub fn performances(self) -> Vec<usize> {
         let of = |name: &str| {
             let is_of_waiting = ["limosa_sleeps", "limosa_wakeups", "limosa_helper_wakeups"].contains(&name);
@@ -69,7 +69,7 @@ impl Category {
         performance::all().enumerate().filter(|(_, variable)| of(&variable.name) == self).map(|(i, _)| i).collect()
     }
 
-    /// The events in it, by index.
+    /// Returns the events in it, by index.
     pub fn events(self) -> Vec<usize> {
         if self == Category::Job { (0..event::ALL.len()).collect() } else { Vec::new() }
     }

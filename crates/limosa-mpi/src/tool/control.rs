@@ -27,7 +27,7 @@ const LAUNCHERS: [&str; 6] = [
 
 static HANDLES: LazyLock<Mutex<FxHashMap<usize, usize>>> = LazyLock::new(Mutex::default);
 
-/// The control variables, by index.
+/// Returns the control variables, by index.
 pub fn variables() -> Vec<&'static Variable> {
     VARIABLES.iter().filter(|variable| variable.audience == Audience::User).collect()
 }
@@ -45,7 +45,7 @@ pub enum Value {
     Text(String),
 }
 
-/// The variable with this index.
+/// Returns the variable with this index.
 ///
 /// # Errors
 /// `MPI_T_ERR_INVALID_INDEX`.
@@ -54,7 +54,7 @@ pub fn at(cvar_index: i32) -> Result<&'static Variable> {
     Ok(all[index(cvar_index, all.len())?])
 }
 
-/// The words of a variable that has an enumeration.
+/// Returns the words of a variable that has an enumeration.
 pub fn words(variable: &Variable) -> Option<&'static [&'static str]> {
     if let Form::Choice(words) = variable.form { Some(words) } else { None }
 }
@@ -83,7 +83,7 @@ pub fn free(handle: usize) -> Result<()> {
     HANDLES.lock().remove(&handle).map(drop).ok_or_else(|| error(consts::MPI_T_ERR_INVALID_HANDLE))
 }
 
-/// The variable of a handle.
+/// Returns the variable of a handle.
 ///
 /// # Errors
 /// `MPI_T_ERR_INVALID_HANDLE`.
@@ -92,7 +92,7 @@ pub fn of(handle: usize) -> Result<&'static Variable> {
     Ok(variables()[at])
 }
 
-/// The value of a variable.
+/// Returns the value of a variable.
 pub fn read(variable: &Variable) -> Value {
     let text = config::value(variable);
     match variable.form {

@@ -30,7 +30,7 @@ pub const ALL: [Event; 3] = [Event::CommCreated, Event::CommFreed, Event::Error]
 pub type Elements = (u64, i32);
 
 impl Event {
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Event::CommCreated => "limosa_comm_created",
@@ -77,7 +77,7 @@ thread_local! {
     static TELLING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The event with this index.
+/// Returns the event with this index.
 ///
 /// # Errors
 /// `MPI_T_ERR_INVALID_INDEX`.
@@ -136,7 +136,7 @@ pub fn free(handle: usize) -> Result<()> {
     Ok(())
 }
 
-/// The time of the source, in nanoseconds.
+/// Returns the time of the source, in nanoseconds.
 pub fn time() -> u64 {
     clock::now_ns()
 }

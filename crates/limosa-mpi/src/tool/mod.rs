@@ -40,19 +40,19 @@ pub fn is_initialized() -> bool {
     *USERS.lock() > 0
 }
 
-/// The program gets the class alone.
+/// Makes an error of which the program gets the class alone.
 #[cold]
 pub fn error(class: ErrorClass) -> Error {
     Error::verbatim(class, "the tool interface refuses this")
 }
 
-/// A fresh number for a handle. Those of C are pointers, of which the smallest are predefined.
+/// Returns a fresh number for a handle. Those of C are pointers, of which the smallest are predefined.
 fn next_handle() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0x1000);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// An index that a program passes, into a list of this length.
+/// Checks an index that a program passes, into a list of this length.
 ///
 /// # Errors
 /// `MPI_T_ERR_INVALID_INDEX`.

@@ -25,7 +25,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// The standard's number.
+    /// Returns the standard's number.
     pub fn number(self) -> i32 {
         match self {
             Class::Counter => consts::MPI_T_PVAR_CLASS_COUNTER,
@@ -62,7 +62,7 @@ pub trait Source: Sync {
     /// A tool is going to read it. Nothing has to be counted before.
     fn begin(&self);
 
-    /// The value with this number.
+    /// Returns the value with this number.
     fn read(&self, which: usize) -> u64;
 }
 
@@ -212,7 +212,7 @@ impl Sessions {
     }
 }
 
-/// The variable with this index.
+/// Returns the variable with this index.
 ///
 /// # Errors
 /// `MPI_T_ERR_INVALID_INDEX`.
@@ -328,7 +328,7 @@ pub fn write(session: usize, handle: usize, value: u64) -> Result<()> {
     each(session, Some(handle), consts::MPI_T_ERR_PVAR_NO_WRITE, |handle, now| handle.set(value, now))
 }
 
-/// The value of a handle; `and_reset` sets it to 0 in the same step.
+/// Returns the value of a handle; `and_reset` sets it to 0 in the same step.
 ///
 /// # Errors
 /// As for [`reset`].

@@ -18,7 +18,7 @@ pub struct Cart {
 }
 
 impl Cart {
-    /// A grid of these sizes, all of them positive; both slices have one entry per dimension.
+    /// Makes a grid of these sizes, all of them positive; both slices have one entry per dimension.
     pub fn new(dims: &[i32], periods: &[bool]) -> Result<Cart> {
         debug_assert_eq!(dims.len(), periods.len());
         let mut size: usize = 1;
@@ -31,7 +31,7 @@ impl Cart {
         Ok(Cart { dims: dims.into(), periods: periods.into(), size })
     }
 
-    /// A grid that must fit into `processes` processes.
+    /// Makes a grid that must fit into `processes` processes.
     pub(crate) fn fitting(dims: &[i32], periods: &[bool], processes: usize) -> Result<Cart> {
         let cart = Cart::new(dims, periods)?;
         if cart.size > processes {
@@ -45,7 +45,7 @@ impl Cart {
         Ok(cart)
     }
 
-    /// Number of processes.
+    /// Returns the number of processes.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -118,8 +118,8 @@ impl Cart {
         Ok((neighbour(-i64::from(displacement))?, neighbour(i64::from(displacement))?))
     }
 
-    /// The grid of the dimensions that remain, and the ranks in this grid that share the dropped coordinates of `rank`,
-    /// in order.
+    /// Returns the grid of the dimensions that remain, and the ranks in this grid that share the dropped coordinates of
+    /// `rank`, in order.
     pub(crate) fn sub(&self, rank: i32, remain: &[bool]) -> Result<SubGrid> {
         debug_assert_eq!(remain.len(), self.dims.len());
         let kept = |at: &usize| remain[*at];
@@ -138,7 +138,7 @@ impl Cart {
         Ok(SubGrid { cart, ranks })
     }
 
-    /// The edges of the grid, at one end each, for [`super::placement`].
+    /// Returns the edges of the grid, at one end each, for [`super::placement`].
     pub(crate) fn links(&self) -> Vec<Vec<(usize, i64)>> {
         let next = |rank: i32, direction: i32| match self.shift(rank, direction, 1) {
             Ok((_, above)) if above != MPI_PROC_NULL => Some((above as usize, 1)),
@@ -176,7 +176,7 @@ mod tests {
         })
     }
 
-    /// All coordinates of a grid in row-major order.
+    /// Returns all coordinates of a grid in row-major order.
     fn all_coords(dims: &[i32]) -> Vec<Vec<i32>> {
         dims.iter().fold(vec![vec![]], |all, &extent| {
             all.into_iter().flat_map(|prefix| (0..extent).map(move |c| [prefix.clone(), vec![c]].concat())).collect()

@@ -32,7 +32,7 @@ pub fn dims_create(nodes: i32, dims: &mut [i32]) -> Result<()> {
     Ok(())
 }
 
-/// The most even factorisation of `n` into `count` factors, in non-increasing order.
+/// Returns the most even factorisation of `n` into `count` factors, in non-increasing order.
 fn balanced(n: u32, count: usize) -> Vec<u32> {
     if count == 0 {
         return Vec::new();
@@ -101,7 +101,7 @@ fn power(base: u32, exponent: usize) -> u64 {
     product
 }
 
-/// All divisors of `n` in increasing order.
+/// Returns all divisors of `n` in increasing order.
 fn divisors(n: u32) -> Vec<u32> {
     let small: Vec<u32> =
         (1..).take_while(|&d| u64::from(d) * u64::from(d) <= u64::from(n)).filter(|&d| n.is_multiple_of(d)).collect();
@@ -121,7 +121,7 @@ mod tests {
         dims
     }
 
-    /// All non-increasing factorisations.
+    /// Returns all non-increasing factorisations.
     fn factorisations(n: u32, count: usize, limit: u32) -> Vec<Vec<u32>> {
         if count == 0 {
             return if n == 1 { vec![vec![]] } else { vec![] };

@@ -29,12 +29,12 @@ pub type Edge = [i32; 3];
 /// Bytes of a number in a message.
 const WORD: usize = 4;
 
-/// The bytes of numbers.
+/// Returns the bytes of numbers.
 fn encode(words: impl Iterator<Item = i32>) -> Vec<u8> {
     words.flat_map(i32::to_ne_bytes).collect()
 }
 
-/// The numbers in a message of another process.
+/// Returns the numbers in a message of another process.
 fn decode(bytes: &[u8]) -> Result<Vec<i32>> {
     if !bytes.len().is_multiple_of(WORD) {
         fail!(MPI_ERR_INTERN, "another process has sent {} bytes, which are no edges", bytes.len());
@@ -111,7 +111,7 @@ pub(crate) fn for_all(edges: &[Edge]) -> Vec<u8> {
     encode(edges.iter().flatten().copied())
 }
 
-/// The edges in messages, in the order of their senders.
+/// Returns the edges in messages, in the order of their senders.
 ///
 /// # Errors
 /// `MPI_ERR_INTERN` if a message is damaged.
@@ -134,14 +134,14 @@ pub(crate) fn gathered(messages: &[Vec<u8>], processes: usize) -> Result<Vec<Edg
 }
 
 impl Node {
-    /// The node `rank` of the graph with these edges.
+    /// Returns the node `rank` of the graph with these edges.
     pub(crate) fn in_graph(rank: i32, edges: &[Edge], is_weighted: bool) -> Node {
         let sources = edges.iter().filter(|edge| edge[1] == rank).map(|edge| (edge[0], edge[2])).collect();
         let destinations = edges.iter().filter(|edge| edge[0] == rank).map(|edge| (edge[1], edge[2])).collect();
         Node { sources, destinations, is_weighted }
     }
 
-    /// A node as `MPI_Dist_graph_create_adjacent` describes it.
+    /// Makes a node as `MPI_Dist_graph_create_adjacent` describes it.
     ///
     /// # Errors
     /// `MPI_ERR_RANK`, `MPI_ERR_ARG` (a weight is negative).
@@ -168,13 +168,13 @@ impl Node {
         })
     }
 
-    /// The node as a message.
+    /// Returns the node as a message.
     pub(crate) fn encoded(&self) -> Vec<u8> {
         let ends = self.sources.iter().chain(&self.destinations).flat_map(|(rank, weight)| [*rank, *weight]);
         encode([self.sources.len() as i32].into_iter().chain(ends))
     }
 
-    /// The node in a message.
+    /// Returns the node in a message.
     ///
     /// # Errors
     /// `MPI_ERR_INTERN` if it is damaged.

@@ -19,7 +19,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The number of edges that an index tells of, which has one entry per node.
+    /// Returns the number of edges that an index tells of, which has one entry per node.
     ///
     /// # Errors
     /// `MPI_ERR_ARG` if it is not an ascending list of numbers.
@@ -38,7 +38,7 @@ impl Graph {
         Ok(last as usize)
     }
 
-    /// A graph of so many nodes as the index has entries, and of as many edges as it says.
+    /// Makes a graph of so many nodes as the index has entries, and of as many edges as it says.
     ///
     /// # Errors
     /// As for [`Graph::count_edges`]; `MPI_ERR_RANK` if an edge leads to no node.
@@ -52,7 +52,7 @@ impl Graph {
         Ok(Graph { index: index.into(), edges: edges.into(), symmetric: OnceLock::new() })
     }
 
-    /// A graph that must fit into `processes` processes.
+    /// Makes a graph that must fit into `processes` processes.
     pub(crate) fn fitting(index: &[i32], edges: &[i32], processes: usize) -> Result<Graph> {
         if index.len() > processes {
             fail!(MPI_ERR_ARG, "the graph has {} nodes, but the communicator has {processes} processes", index.len());
@@ -60,7 +60,7 @@ impl Graph {
         Graph::new(index, edges)
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn size(&self) -> usize {
         self.index.len()
     }
@@ -75,7 +75,7 @@ impl Graph {
         &self.edges
     }
 
-    /// The neighbours of a node.
+    /// Returns the neighbours of a node.
     ///
     /// # Errors
     /// `MPI_ERR_RANK` if there is no such node.
@@ -88,7 +88,7 @@ impl Graph {
         Ok(&self.edges[begin..self.index[node] as usize])
     }
 
-    /// The edges of each node, for [`super::placement`].
+    /// Returns the edges of each node, for [`super::placement`].
     pub(crate) fn links(&self) -> Vec<Vec<(usize, i64)>> {
         let of = |node| self.neighbours(node).into_iter().flatten().map(|&to| (to as usize, 1)).collect();
         (0..self.size() as i32).map(of).collect()

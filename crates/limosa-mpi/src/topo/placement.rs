@@ -28,14 +28,14 @@ pub(crate) fn is_mixed(hosts: &[u32]) -> bool {
     sorted.len() > 1 && sorted.len() < count
 }
 
-/// The weight of the edges between hosts.
+/// Returns the weight of the edges between hosts.
 fn cut(hosts: &[u32], links: &Links, process: &[usize]) -> i64 {
     let edges = links.iter().enumerate().flat_map(|(from, ends)| ends.iter().map(move |end| (from, *end)));
     let between = edges.filter(|(from, (to, _))| hosts[process[*from]] != hosts[process[*to]]);
     between.map(|(_, (_, weight))| weight).fold(0, i64::saturating_add)
 }
 
-/// The links with each edge at both of its ends.
+/// Returns the links with each edge at both of its ends.
 fn both_ways(links: &Links) -> Vec<Vec<(usize, i64)>> {
     let mut all = links.to_vec();
     for (from, ends) in links.iter().enumerate() {

@@ -132,7 +132,7 @@ impl World {
         self.outsiders.any.load(Ordering::Acquire) && group.iter().any(|peer| peer >= self.capacity)
     }
 
-    /// The job and the number in it of a process of another job.
+    /// Returns the job and the number in it of a process of another job.
     pub(crate) fn outside(&self, peer: Peer) -> Option<(u64, u32)> {
         let place = self.place_of(peer)?;
         let identity = self.outsiders.identities.lock().get(place).copied()?;
@@ -156,7 +156,7 @@ impl World {
         [job, number, spawn, self.host_in_job(peer).1]
     }
 
-    /// The process with this introduction; `None` if there can be none.
+    /// Returns the process with this introduction; `None` if there can be none.
     ///
     /// # Errors
     /// The operating system's, when there can be no more connections.
@@ -344,7 +344,7 @@ impl World {
         }
     }
 
-    /// A connection with an outsider. One that was there before has ended at the other end.
+    /// Stores a connection with an outsider. A previous connection has ended at the other end.
     fn put(&self, who: Identity, socket: OwnedFd) -> io::Result<()> {
         let engine = self.engine();
         let peer = self.outsider(engine, who, 0)?;
@@ -356,7 +356,7 @@ impl World {
         sockets.put(place, socket)
     }
 
-    /// The job of a process, and its host there.
+    /// Returns the job of a process, and its host there.
     fn host_in_job(&self, peer: Peer) -> (u64, u64) {
         match self.place_of(peer) {
             Some(place) => {
@@ -367,8 +367,8 @@ impl World {
         }
     }
 
-    /// The host of each member, numbered in the order in which they come: all members of the group number them alike.
-    /// Processes of different jobs share no memory, and count as if they were on different hosts.
+    /// Returns the host of each member, numbered in the order in which they come: all members of the group number them
+    /// alike. Processes of different jobs share no memory, and count as if they were on different hosts.
     pub fn hosts_of(&self, group: &Group) -> Vec<u32> {
         if self.hosts == Hosts::One && !self.has_outsiders(group) {
             return vec![0; group.size()];
@@ -381,7 +381,7 @@ impl World {
         group.iter().map(number).collect()
     }
 
-    /// A number that depends on the members and their order only: all processes compute the same.
+    /// Returns a number that depends on the members and their order only: all processes compute the same.
     pub(crate) fn hash_of(&self, group: &Group) -> u64 {
         if !self.has_outsiders(group) {
             return group.content_hash();
@@ -401,7 +401,8 @@ fn text_hash(text: &[u8]) -> u64 {
     text.iter().fold(0, |hash, byte| mix(hash, u64::from(*byte)))
 }
 
-/// A number of the machine and its network namespace: processes reach each other by sockets where it is the same.
+/// Returns a number of the machine and its network namespace: processes reach each other by sockets where it is the
+/// same.
 pub(crate) fn machine() -> u64 {
     let of_machine = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let network = std::fs::read_link("/proc/self/ns/net").map(|link| link.into_os_string().into_encoded_bytes());

@@ -17,7 +17,7 @@ const OPTIONS: Options = Options {
     independent_progress: true,
 };
 
-/// The worlds of a job of `size` ranks, all in this process.
+/// Returns the worlds of a job of `size` ranks, all in this process.
 fn job(id: u64, size: u32) -> Vec<Arc<World>> {
     let file = segment::create(c"limosa-test", PAGE as u64).expect("a memfd");
     let world = |rank| {

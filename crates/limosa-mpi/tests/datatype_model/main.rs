@@ -12,7 +12,7 @@ use limosa_p2p::memory::Layout;
 use model::{Memory, Model, Spec, basic_size, external, trees};
 use proptest::prelude::*;
 
-/// The constructor that `Contents` describe, called once more.
+/// Returns the constructor that `Contents` describe, called once more.
 fn rebuilt(datatype: &Arc<Datatype>) -> Arc<Datatype> {
     let envelope = datatype.envelope();
     if envelope.combiner == MPI_COMBINER_NAMED {

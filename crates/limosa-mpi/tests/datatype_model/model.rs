@@ -23,7 +23,7 @@ pub fn basic_size(handle: i32) -> i64 {
     BASICS.iter().find(|basic| basic.0 == handle).unwrap().1
 }
 
-/// The external32 form of a value.
+/// Returns the external32 form of a value.
 pub fn external(handle: i32, native: &[u8]) -> Vec<u8> {
     let part = if handle == MPI_C_DOUBLE_COMPLEX { 8 } else { native.len() };
     native.chunks(part).flat_map(|part| part.iter().rev()).copied().collect()
@@ -53,7 +53,7 @@ fn order(c: bool) -> i32 {
 }
 
 impl Spec {
-    /// The library's datatype.
+    /// Returns the library's datatype.
     pub fn build(&self) -> Arc<Datatype> {
         let built = match self {
             Spec::Named(handle) => Ok(Datatype::named(*handle)),
@@ -290,7 +290,7 @@ impl Model {
         (span..).find(|extent| extent % strictest == 0).unwrap()
     }
 
-    /// The address of every byte of `count` elements in stream order, relative to the base address.
+    /// Returns the address of every byte of `count` elements in stream order, relative to the base address.
     pub fn addresses(&self, count: usize) -> Vec<i64> {
         let element = |i: usize| {
             let shift = i as i64 * self.extent();
@@ -302,7 +302,7 @@ impl Model {
     }
 }
 
-/// The process of a dimension that owns element `i`.
+/// Returns the process of a dimension that owns element `i`.
 fn owner(i: i64, (size, distribution, argument, processes, _): (i64, i32, i32, i32, i32)) -> i64 {
     let (block, processes) = (argument as i64, processes as i64);
     match distribution {
@@ -341,7 +341,7 @@ impl Memory {
         }
     }
 
-    /// The base address; memory may lie on both sides, or only far away from it.
+    /// Returns the base address; memory may lie on both sides, or only far away from it.
     pub fn base(&mut self) -> *mut u8 {
         self.bytes.as_mut_ptr().wrapping_offset(-self.low as isize)
     }
