@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import LIMOSA, OPTIONS, ROOT
-from jobs import Job, Outcome
+from jobs import PATIENCE, Job, Outcome
 
 EXAMPLES = ROOT / "octave" / "examples" / "matlabmpi"
 #: The programs, and on how many ranks each is run.
@@ -83,8 +83,8 @@ class MatlabMPI:
         return outcome
 
     def nothing_runs(self) -> bool:
-        """No process of the job is left; ranks that have to notice something get some seconds."""
-        for _ in range(300):
+        """No process of the job is left; ranks that have to notice something get half a minute, times `PATIENCE`."""
+        for _ in range(300 * PATIENCE):
             if not processes_in(self.folder):
                 return True
             time.sleep(0.1)

@@ -193,7 +193,8 @@ def test_utilities_say_what_is_wrong(run):
 def mex(modules) -> str:
     """The folder of the MEX file that MATLAB would use, compiled for Octave."""
     prefix, out = Path(sys.executable).parent.parent, ROOT / "target" / "octave-mex"
-    line = ["make", "mex", f"MPI_INCLUDE={prefix}/include/limosa", f"MPI_LIB={prefix}/lib/limosa", f"OUT={out}"]
+    options = {"MPI_INCLUDE": prefix / "include/limosa", "MPI_LIB": prefix / "lib/limosa", "OPTIMIZATION": "-O0"}
+    line = ["make", "mex", f"OUT={out}", *(f"{name}={value}" for name, value in options.items())]
     out.mkdir(parents=True, exist_ok=True)
     with (out / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -4,7 +4,12 @@
 ## without the text of an argument, as does cellfun (@numel, {X}).
 function n = numel (X, varargin)
   n = 1;
-  if (! isempty (inputname (1, false)))
+  try
+    texts = __varval__ (".argn.");  # what inputname reads, by a slow detour through evalin
+  catch
+    texts = inputname (1, false);
+  end_try_catch
+  if (! isempty (texts))
     n = prod (X.shape);
   endif
 endfunction
