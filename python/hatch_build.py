@@ -5,7 +5,7 @@ in the environment                 from
 =================================  ==========================================================
 ``lib/libmpi_abi.so.1``            crate ``limosa-abi``
 ``lib/libmpi_abi.so``              one line for the linker that names the file above
-``include/mpi.h``                  ``limosa-api -- header``
+``include/mpi.h``                  build script of ``limosa-abi``, from the table of MPI in ``api/``
 ``include/limosa.h``               ``crates/limosa-abi/include/``
 ``lib/limosa/``                    the same two files, in a folder that no other package has; the profiler, from the
                                    crate ``limosa-profile``, the checks from ``limosa-check``; ``liblimosa_tuned.so``,
@@ -15,8 +15,8 @@ in the environment                 from
 ``bin/mpiexec``, ``bin/mpirun``    ``python/scripts/mpiexec``
 ``bin/mpicc``, ``mpicxx`` ...      ``python/scripts/mpicc``
 ``bin/mpifort``, ``mpif90`` ...    ``python/scripts/mpifort``
-``limosa/octave/src/mpitb_*.cc``   ``limosa-api -- octave-functions`` and ``octave-constants``
-``limosa/java/limosa.jar``         ``java/`` and ``limosa-api -- java``, where a JDK is there
+``limosa/octave/src/mpitb_*.cc``   build script of ``limosa-abi``, likewise
+``limosa/java/limosa.jar``         ``java/`` and what the same script generates, where a JDK is there
 ``limosa/_fast_path*.so``          ``python/compiled/``, where a C compiler and Python's header are there
 ``limosa/_mpi4py*.so``             mpi4py's source package, likewise: see ``python/build_mpi4py.py``
 =================================  ==========================================================
@@ -34,6 +34,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -51,11 +52,13 @@ class LimosaBuildHook(BuildHookInterface[Any]):
         shutil.rmtree(staging, ignore_errors=True)
         staging.mkdir(parents=True)
 
-        header = staging / "mpi.h"
-        header.write_bytes(generated("header", root))
+        built: dict[str, Path] = {}
         with ThreadPoolExecutor() as pool:
-            mpi4py = pool.submit(mpi4py_modules, root, header)
-            built = cargo_build(root, ["limosa-abi", "limosa-cli", "limosa-profile", "limosa-check"])
+            for file in cargo_build(root, ["limosa-abi", "limosa-cli", "limosa-profile", "limosa-check"]):
+                built[file.name] = file
+                if file.name == "mpi.h":
+                    mpi4py = pool.submit(mpi4py_modules, root, file)
+        header = artifact(built, "mpi.h")
         build_data["force_include"] |= mpi4py.result()
         library = strip(artifact(built, "libmpi_abi.so"), staging / "libmpi_abi.so.1")
         launcher = strip(artifact(built, "limosa"), staging / "limosa")
@@ -65,10 +68,8 @@ class LimosaBuildHook(BuildHookInterface[Any]):
         linker_line.write_text(
             "/* For the linker: the library and its only name at run time. */\nINPUT(libmpi_abi.so.1)\n"
         )
-        for name in ("functions", "constants"):
-            source = staging / f"mpitb_{name}.cc"
-            source.write_bytes(generated(f"octave-{name}", root))
-            build_data["force_include"][str(source)] = f"limosa/octave/src/{source.name}"
+        for name in ("mpitb_functions.cc", "mpitb_constants.cc"):
+            build_data["force_include"][str(artifact(built, name))] = f"limosa/octave/src/{name}"
 
         extensions = root / "crates" / "limosa-abi" / "include" / "limosa.h"
 
@@ -99,11 +100,11 @@ class LimosaBuildHook(BuildHookInterface[Any]):
                 copy = staging / name
                 shutil.copy(scripts / script, copy)
                 build_data["shared_scripts"][str(copy)] = name
-        if (module := fast_path(root / "python" / "compiled", staging)) is not None:
+        if (module := fast_path(root / "python" / "compiled", header, staging)) is not None:
             build_data["force_include"][str(module)] = f"limosa/{module.name}"
-        if (tuned := substitution(root / "lab" / "limosa_lab" / "tune", staging)) is not None:
+        if (tuned := substitution(root / "lab" / "limosa_lab" / "tune", header, staging)) is not None:
             build_data["shared_data"][str(tuned)] = f"lib/limosa/{tuned.name}"
-        if (classes := java_classes(root, staging)) is not None:
+        if (classes := java_classes(root, artifact(built, "Abi.java"), staging)) is not None:
             build_data["force_include"][str(classes)] = "limosa/java/limosa.jar"
 
 
@@ -125,7 +126,7 @@ def mpi4py_modules(root: Path, header: Path) -> dict[str, str]:
     return files
 
 
-def java_classes(root: Path, staging: Path) -> Path | None:
+def java_classes(root: Path, bindings: Path, staging: Path) -> Path | None:
     """Compile the classes for Java; None, and a warning, where there is no JDK that is new enough."""
     search = runpy.run_path(str(root / "python" / "limosa" / "_java_find.py"))
     try:
@@ -133,8 +134,6 @@ def java_classes(root: Path, staging: Path) -> Path | None:
     except search["JavaError"] as missing:
         print(f"limosa: `limosa run Main.java` will not work: {missing}", file=sys.stderr)
         return None
-    bindings = staging / "Abi.java"
-    bindings.write_bytes(generated("java", root))
     sources = [str(file) for file in sorted((root / "java" / "src" / "main" / "java").rglob("*.java"))]
     classes, jar = staging / "classes", staging / "limosa.jar"
     options = ["--release", str(search["OLDEST"]), "-encoding", "UTF-8", "-g", "-Xlint:all,-restricted", "-Werror"]
@@ -143,21 +142,27 @@ def java_classes(root: Path, staging: Path) -> Path | None:
     return jar
 
 
-def cargo_build(root: Path, packages: list[str]) -> dict[str, Path]:
-    """Compile packages in release form; give the files they make by name, wherever the target folder is."""
+def cargo_build(root: Path, packages: list[str]) -> Iterator[Path]:
+    """Compile packages in release form; give each file as soon as it is made, those of build scripts included."""
     arguments = [word for package in packages for word in ("-p", package)]
+    # Without the last two, Cargo also links what only the tests run.
     command = ["cargo", "build", "--release", "--message-format=json-render-diagnostics", *arguments]
-    made: dict[str, Path] = {}
-    for line in run(command, root).splitlines():
-        message = json.loads(line)
-        if message["reason"] == "compiler-artifact":
-            made |= {Path(file).name: Path(file) for file in message["filenames"]}
-    return made
-
-
-def generated(what: str, root: Path) -> bytes:
-    """Give what one of the generators makes of the table of MPI."""
-    return run(["cargo", "run", "--release", "--quiet", "-p", "limosa-api", "--", what], root)
+    command += ["--lib", "--bin=limosa"]
+    try:
+        process = subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE)
+    except FileNotFoundError:
+        raise SystemExit(
+            "limosa: cargo is needed to build the wheel but is not installed; see https://rustup.rs"
+        ) from None
+    with process:
+        for line in process.stdout or ():
+            message = json.loads(line)
+            if message["reason"] == "compiler-artifact":
+                yield from map(Path, message["filenames"])
+            elif message["reason"] == "build-script-executed":
+                yield from Path(message["out_dir"]).iterdir()
+    if process.returncode:
+        raise SystemExit(f"limosa: `{' '.join(command)}` failed with exit code {process.returncode}")
 
 
 def artifact(made: dict[str, Path], name: str) -> Path:
@@ -167,13 +172,13 @@ def artifact(made: dict[str, Path], name: str) -> Path:
     return made[name]
 
 
-def fast_path(source: Path, staging: Path) -> Path | None:
+def fast_path(source: Path, header: Path, staging: Path) -> Path | None:
     """Compile the module that spares `import limosa` time; None, and a warning, where that cannot be done."""
     # The buffer protocol belongs to the stable ABI from Python 3.11 on.
     stable = sys.version_info >= (3, 11)
     made = staging / ("_fast_path.abi3.so" if stable else "_fast_path" + sysconfig.get_config_var("EXT_SUFFIX"))
     include = sysconfig.get_paths()["include"]
-    options = [*(["-DPy_LIMITED_API=0x030B0000"] if stable else []), f"-I{include}", f"-I{staging}"]
+    options = [*(["-DPy_LIMITED_API=0x030B0000"] if stable else []), f"-I{include}", f"-I{header.parent}"]
     return compiled(
         source,
         made,
@@ -182,10 +187,12 @@ def fast_path(source: Path, staging: Path) -> Path | None:
     )
 
 
-def substitution(source: Path, staging: Path) -> Path | None:
+def substitution(source: Path, header: Path, staging: Path) -> Path | None:
     """Compile the library that replaces collectives at run time; None, and a warning, where that cannot be done."""
     made = staging / "liblimosa_tuned.so"
-    return compiled(source, made, ["-pthread", f"-I{staging}"], "`limosa run --tuned --mpi` does not work without it")
+    return compiled(
+        source, made, ["-pthread", f"-I{header.parent}"], "`limosa run --tuned --mpi` does not work without it"
+    )
 
 
 def compiled(source: Path, made: Path, options: list[str], without: str) -> Path | None:
@@ -214,13 +221,9 @@ def strip(source: Path, target: Path) -> Path:
     return target
 
 
-def run(command: list[str], cwd: Path) -> bytes:
-    """Run a command and give its output; its messages go to standard error."""
+def run(command: list[str], cwd: Path) -> None:
+    """Run a command; its messages go to standard error."""
     try:
-        return subprocess.run(command, cwd=cwd, check=True, stdout=subprocess.PIPE).stdout
-    except FileNotFoundError:
-        raise SystemExit(
-            f"limosa: {command[0]} is needed to build the wheel but is not installed; see https://rustup.rs"
-        ) from None
+        subprocess.run(command, cwd=cwd, check=True, stdout=sys.stderr)
     except subprocess.CalledProcessError as error:
         raise SystemExit(f"limosa: `{' '.join(command)}` failed with exit code {error.returncode}") from None
