@@ -9,6 +9,7 @@ import contextlib
 import errno
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -135,6 +136,37 @@ def test_the_doctor_names_a_system_call_that_is_refused(program, limosa):
     if found.returncode == 77:
         pytest.skip("no system call filters here")
     assert re.search(r"^warn pidfd_open: refused", found.stdout, re.MULTILINE), found.stdout
+
+
+#: A libfabric without providers, of a version that no machine has. Its structures contain pointers to zeros.
+NEWER_LIBRARY = """
+static void *zeros[512], *words[64];
+unsigned fi_version(void) { return 9 << 16 | VERSION; }
+int fi_getinfo(unsigned v, char *n, char *s, unsigned long f, void *h, void **list) { *list = 0; return 0; }
+void *fi_dupinfo(void *info) { for (int i = 0; i < 64; i++) words[i] = zeros; return words; }
+void fi_freeinfo(void *info) {}
+int fi_fabric(void *a, void **b, void *c) { return -1; }
+const char *fi_strerror(int error) { return "no words"; }
+"""
+
+
+@pytest.mark.skipif(
+    any(path.is_dir() and any(path.iterdir()) for path in map(Path, ("/sys/class/infiniband", "/sys/class/cxi"))),
+    reason="on a machine with a fast network the system's libfabric is used",
+)
+def test_the_doctor_shows_the_newest_libfabric(tmp_path, limosa):
+    newest = tmp_path / "lib/mpich/libfabric.so.1"
+    for package, version in ((tmp_path / "lib/openmpi/libfabric.so.1", 1), (newest, 2)):
+        package.parent.mkdir(parents=True)
+        flags = ["-shared", "-fPIC", f"-DVERSION={version}", "-Wl,-soname,libfabric.so.1", "-o", package]
+        subprocess.run(["cc", "-x", "c", *flags, "-"], input=NEWER_LIBRARY, text=True, check=True)
+    (tmp_path / "bin").mkdir()
+    shutil.copy(limosa, tmp_path / "bin/limosa")
+    env = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    env.pop("LIMOSA_FABRIC_LIBRARY", None)
+    found = subprocess.run(["limosa", "doctor"], capture_output=True, text=True, timeout=100, env=env)
+    line = re.search(r"libfabric: (\S+), version (\S+),", found.stdout)
+    assert line and (Path(line[1]).resolve(), line[2]) == (newest, "9.2"), found.stdout
 
 
 @looks_at_the_machine

@@ -1,8 +1,8 @@
 //! libfabric as it is found on this machine, and what it offers: loaded while the program runs, since few machines
 //! have it.
 //!
-//! It is looked for under the name that the user gives, then where the system finds libraries, then where the Python
-//! packages of other MPI libraries keep theirs. It stays loaded until the process ends.
+//! It is the file that the user names, otherwise the newest of those that the system and the Python packages of other
+//! MPI libraries have ([`candidates`]). A library stays loaded until the process ends.
 
 use super::reach::internet;
 use super::sys::{
@@ -80,17 +80,24 @@ const LOOPBACK: &str = "lo";
 const NAME: &str = "libfabric.so.1";
 
 impl Library {
-    /// Loads the library.
+    /// Loads the named library, or the newest candidate of the first group that has any.
     ///
     /// # Errors
     /// What is missing, and what to do, in one sentence.
     pub fn load(named: Option<&Path>) -> Result<Arc<Library>, String> {
-        let candidates = named.map_or_else(candidates, |path| vec![path.to_owned()]);
+        let groups = named.map_or_else(candidates, |path| vec![vec![path.to_owned()]]);
         let mut first = None;
-        for path in &candidates {
-            match Library::open(path) {
-                Ok(library) => return Ok(Arc::new(library)),
-                Err(error) => first = first.or(Some(error)),
+        for group in groups {
+            let mut newest: Option<Library> = None;
+            for path in group {
+                match Library::open(&path) {
+                    Ok(other) if newest.as_ref().is_some_and(|newest| newest.version() >= other.version()) => {}
+                    Ok(other) => newest = Some(other),
+                    Err(error) => first = first.or(Some(error)),
+                }
+            }
+            if let Some(newest) = newest {
+                return Ok(Arc::new(newest));
             }
         }
         let error = first.unwrap_or_default();
@@ -128,7 +135,7 @@ impl Library {
         // SAFETY: the functions have these types in all versions of the library of this name.
         unsafe {
             Ok(Library {
-                path: path.to_owned(),
+                path: file_of(symbol(c"fi_version")?).unwrap_or_else(|| path.to_owned()),
                 fabric: std::mem::transmute::<*mut c_void, FiFabric>(symbol(c"fi_fabric")?),
                 version: std::mem::transmute::<*mut c_void, FiVersion>(symbol(c"fi_version")?),
                 getinfo: std::mem::transmute::<*mut c_void, FiGetinfo>(symbol(c"fi_getinfo")?),
@@ -327,27 +334,49 @@ impl Handlers {
     }
 }
 
-/// Where the library may be: where the system finds it, and beside this library in an environment of Python packages.
-fn candidates() -> Vec<PathBuf> {
-    let mut found = vec![PathBuf::from(NAME)];
-    for folder in own_folder().iter().flat_map(|own| [own.clone(), own.join("../lib")]) {
-        let packages = ["openmpi", "mpich", "."].map(|package| folder.join(package).join(NAME));
-        found.extend(packages.into_iter().filter(|path| path.exists()));
-    }
-    found
+/// Files that may be the library, in groups: a group counts only if no file of the groups before it can be loaded.
+///
+/// The system's library and those of the packages `openmpi` and `mpich` form one group. Where the machine has a fast
+/// network the system's comes first: the packages' lack its provider. The library of `impi-rt` is the last, since it
+/// finds its providers only with a variable of Intel's.
+fn candidates() -> Vec<Vec<PathBuf>> {
+    // This library is in the folder `lib` of an environment or in a folder below it, the launcher in `bin`.
+    let own = own_folder();
+    let folders = || own.iter().flat_map(|own| [own.clone(), own.join(".."), own.join("../lib")]);
+    let of = |packages: &[&str]| -> Vec<PathBuf> {
+        let files = folders().flat_map(|folder| packages.iter().map(move |package| folder.join(package).join(NAME)));
+        files.filter(|path| path.exists()).collect()
+    };
+    // Loaded first: afterwards this name would stand for a library of a package.
+    let system = vec![PathBuf::from(NAME)];
+    let packages = of(&["openmpi", "mpich"]);
+    let intel = of(&["."]);
+    if has_fast_network() { vec![system, packages, intel] } else { vec![[system, packages].concat(), intel] }
+}
+
+/// Returns whether the machine has a network card for which libfabric has a provider other than TCP's.
+fn has_fast_network() -> bool {
+    let has_entries = |folder: &str| std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+    ["/sys/class/infiniband", "/sys/class/cxi"].into_iter().any(has_entries)
 }
 
 /// The folder of the file that holds this code.
 fn own_folder() -> Option<PathBuf> {
+    let here: fn() -> Option<PathBuf> = own_folder;
+    // Of a program that the shell has found by PATH, only the name is known.
+    let file = file_of(here as *const c_void).filter(|file| file.is_absolute());
+    Some(file.or_else(|| std::env::current_exe().ok())?.parent()?.to_owned())
+}
+
+/// The file from which the code at this address was loaded.
+fn file_of(address: *const c_void) -> Option<PathBuf> {
     // SAFETY: an all-zero value is valid, to be overwritten.
     let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
-    let here: fn() -> Option<PathBuf> = own_folder;
     // SAFETY: any address may be asked about; the answer is written.
-    if unsafe { libc::dladdr(here as *const c_void, &mut found) } == 0 {
+    if unsafe { libc::dladdr(address, &mut found) } == 0 {
         return None;
     }
-    let file = text_at(found.dli_fname)?;
-    Path::new(&file).parent().map(Path::to_owned)
+    text_at(found.dli_fname).map(PathBuf::from)
 }
 
 fn text_at(text: *const c_char) -> Option<String> {
