@@ -185,7 +185,8 @@ def test_verbs_of_the_python_interface_have_their_names(job, python, tmp_path, v
 
 
 AWAITED = {
-    "MPI_Test": "from mpi4py import MPI\nrequest = MPI.COMM_WORLD.irecv()\nwhile not request.test()[0]: pass\n",
+    "Request.test": "from mpi4py import MPI\nrequest = MPI.COMM_WORLD.irecv()\nwhile not request.test()[0]: pass\n",
+    "MPI_Test": "from mpi4py import MPI\nr = MPI.COMM_WORLD.Irecv(bytearray(1))\nwhile not r.Test(): pass\n",
     "test": "import limosa\nrequest = limosa.world.irecv()\nwhile not request.test(): pass\n",
     "an awaited request": "import asyncio, limosa\nasync def main(): await limosa.world.irecv()\nasyncio.run(main())\n",
 }
@@ -200,6 +201,26 @@ def test_ranks_that_only_poll_are_told_in_the_words_of_their_language(job, pytho
     assert outcome.code == HANG_CODE, outcome.text
     assert f"ranks 0, 1: polls with {call} from any rank" in outcome.err, outcome.err
     assert "poll.py:" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "wait, call",
+    [("request.wait()", "Request.wait"), ("MPI.Request.waitall([request])", "Request.waitall")],
+)
+def test_waits_for_objects_have_the_names_of_mpi4py(job, python, tmp_path, wait, call):
+    script = tmp_path / "wait.py"
+    script.write_text(f"from mpi4py import MPI\nrequest = MPI.COMM_WORLD.irecv(source=0, tag=5)\n{wait}\n")
+    outcome = job([python, script], n=2, options=ABORT).wait(60)
+    assert outcome.code == HANG_CODE, outcome.text
+    assert f"ranks 0, 1: {call} from rank 0, tag 5, on MPI_COMM_WORLD, for" in outcome.err, outcome.err
+    assert "MPI_Wait" not in outcome.err
+
+
+def test_an_executor_has_its_name(job, python):
+    code = "import limosa\nif limosa.world.rank == 0: limosa.Executor()\nelse: limosa.world.recv(0)"
+    outcome = job([python, "-c", code], n=2, options=ABORT).wait(30)
+    assert outcome.code == HANG_CODE, outcome.text
+    assert "rank 0: limosa.Executor on limosa.world, which needs" in outcome.err, outcome.err
 
 
 def test_verbs_in_a_command_line_have_their_names(job, python):

@@ -69,7 +69,7 @@ pub(crate) fn warn([rank, other, leader]: [usize; 3], difference: Difference, si
     let line = check::site_in_words(&site);
     let text = format!(
         "limosa: warning: rank {rank} called {}{line}, but rank {other} called {}: the operation of rank {leader} is \
-         carried out; all ranks must name the same one (LIMOSA_STRICT=1 makes this an error)\n",
+         carried out; all ranks must name the same one (`limosa run --check` makes this an error with both lines)\n",
         first.describe(second),
         second.describe(first),
     );

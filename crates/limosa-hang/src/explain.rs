@@ -63,21 +63,22 @@ pub fn in_words(view: &RankView, places: &Places) -> RankView {
             }
         }
         let place = places.find(view.rank, record.thread);
-        if let Some(receives) = place.and_then(|place| place.receives).filter(|_| record.call == "MPI_Mprobe") {
-            record.call = receives.into();
-        }
         let short = place.filter(|_| record.waits.iter().any(|wait| is_of_package(&wait.comm)));
         let verb = place.and_then(|place| place.verb.as_deref());
         if let Some(verb) = verb.or_else(|| short?.method(&record.call)) {
             let verb = if verb == "__await__" { "an awaited request" } else { verb };
             let is_request = record.call == "MPI_Test" || record.waits.iter().any(|wait| !wait.started.is_empty());
-            let world =
-                record.waits.first().filter(|wait| wait.comm == "limosa.world" && !is_request && !verb.contains(' '));
+            let world = record
+                .waits
+                .first()
+                .filter(|wait| wait.comm == "limosa.world" && !is_request && !verb.contains([' ', '.']));
             record.call = world.map_or(verb.to_owned(), |wait| format!("{}.{verb}", wait.comm));
             // Requests of the Python package are not those of MPI: the call that started one means nothing to the user.
             for wait in record.waits.iter_mut().filter(|wait| !wait.started.is_empty()) {
                 wait.started = "a non-blocking collective".into();
             }
+        } else if let Some(method) = place.and_then(|place| place.method_of_mpi4py(&record.call)) {
+            record.call = method.into();
         }
     }
     view
@@ -253,10 +254,7 @@ mod tests {
 
     fn places(at: &[(u32, &str, Option<&str>)]) -> Places {
         let place = |(rank, line, verb): &(u32, &str, Option<&str>)| {
-            (
-                (*rank, 1000 + rank),
-                SourcePosition { line: (*line).into(), verb: verb.map(str::to_owned), receives: None, text: None },
-            )
+            ((*rank, 1000 + rank), SourcePosition { line: (*line).into(), verb: verb.map(str::to_owned), text: None })
         };
         let program = if at.is_empty() { Program::Compiled } else { Program::Python };
         Places { threads: at.iter().map(place).collect(), program, ..Places::default() }

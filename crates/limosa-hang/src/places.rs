@@ -41,8 +41,6 @@ pub struct SourcePosition {
     pub line: String,
     /// Function of our package that the user's code has called, if the thread is in one.
     pub verb: Option<String>,
-    /// Method of mpi4py by which that line receives an object: mpi4py implements it by a probe and a receive.
-    pub receives: Option<&'static str>,
     /// Text of that line, if no frame tells which function of our package it has called.
     pub text: Option<String>,
 }
@@ -62,12 +60,32 @@ const COLLECTIVES: [&str; 11] = [
     "reduce_scatter",
 ];
 
+/// Methods of mpi4py for objects, by the calls of MPI that implement them: a receive is a probe and a receive. A wait or
+/// a test has the name of the call and another beginning.
+const OF_MPI4PY: [(&str, &[&str]); 9] = [
+    ("MPI_Mprobe", &["recv", "sendrecv"]),
+    ("MPI_Wait", &["Request.wait"]),
+    ("MPI_Waitall", &["Request.waitall"]),
+    ("MPI_Waitany", &["Request.waitany"]),
+    ("MPI_Waitsome", &["Request.waitsome"]),
+    ("MPI_Test", &["Request.test"]),
+    ("MPI_Testall", &["Request.testall"]),
+    ("MPI_Testany", &["Request.testany"]),
+    ("MPI_Testsome", &["Request.testsome"]),
+];
+
 /// Returns whether a communicator of this name belongs to our package.
 pub fn is_of_package(comm: &str) -> bool {
     comm == "limosa.world" || (comm.starts_with("a communicator of ") && comm.ends_with(" ranks"))
 }
 
 impl SourcePosition {
+    /// Returns the method of mpi4py for objects by which that line makes this call of MPI.
+    pub fn method_of_mpi4py(&self, call: &str) -> Option<&'static str> {
+        let (_, names) = OF_MPI4PY.iter().find(|(of, _)| *of == call)?;
+        only_called(self.text.as_deref()?, names)
+    }
+
     /// Returns the method of our package without a frame that makes this call of MPI on one of its communicators.
     pub fn method(&self, call: &str) -> Option<&'static str> {
         match call {
@@ -78,16 +96,19 @@ impl SourcePosition {
             } else {
                 "an awaited request"
             }),
-            "MPI_Allgather" => Some(self.text.as_deref().and_then(collective).unwrap_or("a collective call")),
+            "MPI_Allgather" => Some(
+                self.text.as_deref().and_then(|text| only_called(text, &COLLECTIVES)).unwrap_or("a collective call"),
+            ),
             _ => None,
         }
     }
 }
 
-/// Returns the collective method that a line calls, if there is only one.
-fn collective(line: &str) -> Option<&'static str> {
-    let mut found = COLLECTIVES.into_iter().filter(|name| line.contains(&format!(".{name}(")));
-    found.next().filter(|_| found.next().is_none())
+/// Returns the method that a line calls, if it is only one of these. Names may have the class in front.
+fn only_called(line: &str, names: &[&'static str]) -> Option<&'static str> {
+    let is_called = |name: &str| line.contains(&format!(".{}(", name.rsplit('.').next().unwrap_or(name)));
+    let mut found = names.iter().filter(|name| is_called(name));
+    found.next().filter(|_| found.next().is_none()).copied()
 }
 
 impl Places {

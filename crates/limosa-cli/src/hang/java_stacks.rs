@@ -55,7 +55,7 @@ fn parse(text: &str) -> BTreeMap<u32, SourcePosition> {
         if line.starts_with('"') {
             thread = number(line);
         } else if let (Some(number), Some(line)) = (thread, line.trim_start().strip_prefix("at ").and_then(own_line)) {
-            places.insert(number, SourcePosition { line, verb: None, receives: None, text: None });
+            places.insert(number, SourcePosition { line, verb: None, text: None });
             thread = None;
         }
     }

@@ -15,9 +15,6 @@ pub use limosa_hang::places::{Places, Program, SourcePosition};
 /// Most processes that are read at the same time; more would slow each other down.
 const MOST: usize = 16;
 
-/// The methods of mpi4py that receive an object.
-pub const RECEIVING: [&str; 2] = ["recv", "sendrecv"];
-
 /// A rank's process.
 pub type Target = (u32, u32);
 
@@ -142,7 +139,7 @@ fn parse_octave(text: &str) -> Option<SourcePosition> {
     let mut lines = text.trim_end_matches('\0').lines();
     let line = lines.next().filter(|line| !line.is_empty())?.to_owned();
     let verb = lines.next().filter(|verb| !verb.is_empty()).map(str::to_owned);
-    Some(SourcePosition { line, verb, receives: None, text: None })
+    Some(SourcePosition { line, verb, text: None })
 }
 
 /// py-spy beside this command, beside the rank's Python, or in PATH.
@@ -177,16 +174,23 @@ pub fn parse(json: &[u8]) -> BTreeMap<u32, SourcePosition> {
         let first = |wanted: fn(Owner) -> bool| frames.iter().position(|frame| wanted(owner(frame)));
         let at = first(|owner| owner == Owner::User).or_else(|| first(|owner| owner == Owner::Installed)).unwrap_or(0);
         let (frame, inner) = (frames.get(at)?, at.checked_sub(1).and_then(|inner| frames.get(inner)));
-        let verb = inner.filter(|frame| owner(frame) == Owner::Limosa).and_then(|frame| frame["name"].as_str());
-        // The class in front of a method's name says nothing to users.
-        let verb = verb.and_then(|name| name.rsplit('.').next()).map(|name| name.trim_start_matches("_long_"));
+        let verb = inner.filter(|frame| owner(frame) == Owner::Limosa).and_then(verb_of);
         let (file, at) = (frame["filename"].as_str()?, frame["line"].as_u64()?);
         let line = format!("{file}:{at} in {}", frame["name"].as_str()?);
         let text = if verb.is_none() { source_line(file, at, thread["pid"].as_u64()) } else { None };
-        let receives = text.as_deref().and_then(receiving_method);
-        Some((number, SourcePosition { line, verb: verb.map(str::to_owned), receives, text }))
+        Some((number, SourcePosition { line, verb: verb.map(str::to_owned), text }))
     };
     threads.iter().filter_map(place).collect()
+}
+
+/// The function of our package that a frame is in, as users know it.
+fn verb_of(frame: &Value) -> Option<&str> {
+    // Its constructor and its thread have no names that users know.
+    if frame["filename"].as_str()?.ends_with("/limosa/_executor.py") {
+        return Some("limosa.Executor");
+    }
+    // The class in front of a method's name says nothing to users.
+    frame["name"].as_str()?.rsplit('.').next().map(|name| name.trim_start_matches("_long_"))
 }
 
 /// A line of a file, or of a process's command line (`python -c`).
@@ -196,12 +200,6 @@ fn source_line(file: &str, at: u64, pid: Option<u64>) -> Option<String> {
         _ => std::fs::read_to_string(file).ok()?,
     };
     text.lines().nth(usize::try_from(at).ok()?.checked_sub(1)?).map(str::to_owned)
-}
-
-/// The method of mpi4py by which a line receives an object, if there is only one.
-fn receiving_method(line: &str) -> Option<&'static str> {
-    let mut found = RECEIVING.into_iter().filter(|name| line.contains(&format!(".{name}(")));
-    found.next().filter(|_| found.next().is_none())
 }
 
 /// Whose code a frame is.

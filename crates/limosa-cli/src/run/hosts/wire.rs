@@ -15,7 +15,7 @@ use limosa_job::control::{self, Fields, Reader, broken, number};
 use limosa_job::{CARD_BYTES, HostPlan, MAX_RANKS};
 
 use super::login::Come;
-use crate::hang::stacks::{Places, Program, RECEIVING, SourcePosition};
+use crate::hang::stacks::{Places, Program, SourcePosition};
 use crate::run::binding::BindTo;
 use crate::run::plan::App;
 use crate::run::rank::Ended;
@@ -274,7 +274,7 @@ fn push_places(fields: &mut Fields, places: &Places) {
     fields.push(number(places.threads.len() as u64));
     for ((rank, thread), place) in &places.threads {
         fields.extend([number(*rank), number(*thread), word(&place.line)]);
-        for words in [place.verb.as_deref(), place.receives, place.text.as_deref()] {
+        for words in [place.verb.as_deref(), place.text.as_deref()] {
             push_list(fields, words.as_slice(), |fields, text| fields.push(word(text)));
         }
     }
@@ -285,10 +285,9 @@ fn read_places(from: &mut Reader, size: u32) -> io::Result<Places> {
     let notes = from.list(text)?;
     let threads = from.list(|from| {
         let (rank, thread, line) = (from.small()?, from.small()?, text(from)?);
-        let [verb, receives, code] = [from.list(text)?.pop(), from.list(text)?.pop(), from.list(text)?.pop()];
-        let receives = receives.and_then(|name| RECEIVING.into_iter().find(|known| *known == name));
+        let [verb, code] = [from.list(text)?.pop(), from.list(text)?.pop()];
         if rank < size {
-            Ok(((rank, thread), SourcePosition { line, verb, receives, text: code }))
+            Ok(((rank, thread), SourcePosition { line, verb, text: code }))
         } else {
             Err(broken())
         }
@@ -569,10 +568,9 @@ mod tests {
     }
 
     fn places() -> Places {
-        let bare = SourcePosition { line: "a.py:1 in f".into(), verb: None, receives: None, text: None };
+        let bare = SourcePosition { line: "a.py:1 in f".into(), verb: None, text: None };
         let full = SourcePosition {
             verb: Some("send".into()),
-            receives: Some(RECEIVING[1]),
             text: Some("x".into()),
             ..bare.clone()
         };
