@@ -1,4 +1,4 @@
-/* Many messages of 4 KB for a rank that waits for another one. With "pair", both ranks have them for each other under
+/* Many messages of 4 KB that a rank does not receive yet. With "pair", both ranks have them for each other under
  * way while they meet in a barrier. Otherwise rank 0 has them for rank 1, which receives a message with another tag
  * first and says how many KB of memory the waiting for it took. In the end all messages are received and compared.
  * Arguments: megabytes, and "pair" or nothing. */
