@@ -6,6 +6,7 @@ Each test looks at what a user would see: exit code, message, and that nothing i
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import os
 import re
@@ -309,6 +310,27 @@ def test_a_flood_to_a_rank_that_computes_stops_at_the_limit(job, program, variab
     assert outcome.code == 0, outcome.text
     held = re.search(r"rank 1 holds (\d+) MB", outcome.out)
     assert held and int(held[1]) <= most, outcome.out
+
+
+@pytest.fixture
+def imitated() -> dict[str, str]:
+    """The variables of a job whose ranks are on hosts of their own, with messages by libfabric."""
+    try:
+        ctypes.CDLL(os.environ.get("LIMOSA_FABRIC_LIBRARY", "libfabric.so.1"))
+    except OSError:
+        pytest.skip("libfabric is not installed: sudo apt-get install libfabric1")
+    return {"LIMOSA_DEVICE": "fabric", "LIMOSA_HOSTS": "2"}
+
+
+def test_a_flood_by_a_network_is_held_once(job, program, imitated):
+    outcome = job([program("flood"), "24"], env=imitated).wait(60)
+    assert (outcome.code, outcome.err) == (0, ""), outcome.text
+    assert int(outcome.out) < 24 << 10
+
+
+def test_two_ranks_that_flood_each_other_meet_in_a_barrier(job, program, imitated):
+    outcome = job([program("flood"), "24", "pair"], env=imitated).wait(60)
+    assert (outcome.code, outcome.text) == (0, "all received\n")
 
 
 @pytest.mark.parametrize("scene", ["ring", "denied-ring", "half-denied-ring", "undumpable-ring", "no-barrier-ring"])

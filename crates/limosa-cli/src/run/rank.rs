@@ -44,6 +44,10 @@ const RANK_ELSEWHERE: &str = "PMI_RANK";
 const LOCAL_RANK_ELSEWHERE: [&str; 2] = ["MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK"];
 const LOCAL_SIZE_ELSEWHERE: [&str; 2] = ["MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"];
 
+/// Variables by which libfabric's `ofi_rxm` takes few packets from a connection ahead of the posted receives. By default
+/// it takes all, and keeps each in a buffer of 16 KB: the credit of the peers would not bound that memory.
+const OF_LIBFABRIC: [(&str, &str); 2] = [("FI_OFI_RXM_MSG_RX_SIZE", "16"), ("FI_OFI_RXM_USE_SRX", "0")];
+
 /// The number of a rank among those of its group on this host, and how many these are.
 fn place_on_host(board: &Board, rank: u32) -> (u32, u32) {
     let (first, size) = board.seat(rank).group();
@@ -66,6 +70,11 @@ fn set_variables(command: &mut Command, app: &App, board: &Board, rank: u32, seg
     if std::env::var_os("PYTHONFAULTHANDLER").is_none() {
         // A Python rank that crashes says in which line.
         command.env("PYTHONFAULTHANDLER", "1");
+    }
+    for (name, value) in OF_LIBFABRIC {
+        if std::env::var_os(name).is_none() {
+            command.env(name, value);
+        }
     }
     let (local_rank, local_size) = place_on_host(board, rank);
     let (first, size) = board.seat(rank).group();
