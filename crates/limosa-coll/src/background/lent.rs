@@ -20,7 +20,7 @@ use crate::access::Access;
 use crate::buffer::Blocks;
 use crate::kind::Signed;
 use crate::memory::Scratch;
-use crate::notes::{LINE, Note, Notes, write_table};
+use crate::notes::{LINE, Notes, SlotNote, write_table};
 use crate::reducer::Reducer;
 use crate::schedule::Temporary;
 use limosa_mpi::error::Result;
@@ -142,7 +142,7 @@ impl LentBuffer {
         match &self.what {
             What::Block { region, copy } => {
                 let address = self.place(region, *copy, &mut 0);
-                mailboxes.post(number, call, &Note::of_address(region.len(), address));
+                mailboxes.post(number, call, &SlotNote::of_address(region.len(), address));
             }
             What::Parts { blocks, copy_all } => {
                 let (size, me) = (mailboxes.size(), mailboxes.slots.me());
@@ -173,7 +173,7 @@ impl LentBuffer {
             let start = self.start();
             // SAFETY: the copies begin with room for the lines, which are read only after the note below.
             write(unsafe { std::slice::from_raw_parts_mut(start, lines) });
-            mailboxes.post(id.0, id.1, &Note::of_lent_blocks(start as u64, sent.count()));
+            mailboxes.post(id.0, id.1, &SlotNote::of_lent_blocks(start as u64, sent.count()));
         } else {
             mailboxes.leave(pending, id, Content::Blocks { count: sent.count() }, lines.max(BODY_BYTES + 1), write);
         }

@@ -6,7 +6,7 @@ use limosa_p2p::{Engine, Peer};
 use super::{LARGE_BYTES, Mailboxes, Pending, lent};
 use crate::disagreement::{self, Difference};
 use crate::kind::Signed;
-use crate::notes::{Area, Note, Notes, nonsense};
+use crate::notes::{Area, Notes, SlotNote, nonsense};
 use limosa_mpi::error::{Error, Result};
 
 /// Large slots of a rank.
@@ -94,9 +94,9 @@ impl Mailboxes {
                 // SAFETY: all ranks have finished with what was in this rank's area before.
                 fill(unsafe { area.first(all) });
                 match content {
-                    Content::Block { len } => Note::of_area(len, &area),
-                    Content::Table => Note::of_table(&Area { bytes: all, ..area }),
-                    Content::Blocks { count } => Note::of_blocks(&Area { bytes: all, ..area }, count),
+                    Content::Block { len } => SlotNote::of_area(len, &area),
+                    Content::Table => SlotNote::of_table(&Area { bytes: all, ..area }),
+                    Content::Blocks { count } => SlotNote::of_blocks(&Area { bytes: all, ..area }, count),
                 }
             }
         };
