@@ -33,8 +33,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mpi4py import MPI
 
 from limosa import errors
-from limosa._agreement import described_error
-from limosa._cart import agree
+from limosa._agreement import agree, described_error
 from limosa._map import RemoteError, push
 
 if TYPE_CHECKING:

@@ -8,10 +8,8 @@
 
 use std::ops::Range;
 
-use limosa_base::clock;
 use limosa_base::slots::BODY_BYTES;
 use limosa_p2p::memory::Region;
-use limosa_p2p::{Engine, Peer};
 
 use super::neighbour_blocks::SentBlocks;
 use super::storage::Content;
@@ -27,21 +25,6 @@ use limosa_mpi::error::Result;
 
 /// Bytes read from lent memory at a time if the destination is not contiguous.
 const CHUNK_BYTES: usize = 64 << 10;
-
-/// Longest wait for another member to join the job, to find out whether its memory can be read.
-const PATIENCE_NS: u64 = 1_000_000_000;
-
-/// Returns whether the memory of the other members can be read, as far as is known. The members are processes of one
-/// job, so the answer for one holds for all; at least one must have joined.
-pub(super) fn works(engine: &Engine, peers: &[Peer], me: usize) -> bool {
-    let joined =
-        || peers.iter().enumerate().filter(|(rank, peer)| *rank != me && engine.expect_host_memory().pid(**peer) != 0);
-    let end = clock::now_ns() + PATIENCE_NS;
-    while joined().next().is_none() && clock::now_ns() < end {
-        std::thread::sleep(std::time::Duration::from_micros(50));
-    }
-    joined().next().is_some() && joined().all(|(_, peer)| engine.expect_peer_memory().can_access(*peer))
-}
 
 /// The memory that a rank lends.
 pub(crate) struct LentBuffer {
