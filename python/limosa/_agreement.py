@@ -38,6 +38,7 @@ from limosa._packet import (
 from limosa._transfer import PART_TAG, Transfer
 
 BCAST_SLOT = 1024  # the same where all hear from one
+_MOST_ARGUMENTS = 150  # characters of arguments as text, which fit a slot
 _FAILURE_BYTES = SLOT - HEAD - 32  # of the reason of a failure; the rest is for the pickle around it
 
 _WHOLE = {ARRAY, OBJECT}  # kinds of first messages without parts
@@ -538,6 +539,18 @@ def by_rank(texts: Sequence[str]) -> str:
     for rank, text in enumerate(texts):
         ranks.setdefault(text, []).append(rank)
     return ", ".join(f"rank{'s' * (len(those) > 1)} {_numbers(those)}: {text}" for text, those in ranks.items())
+
+
+def agree(comm: Agreement, call: str, arguments: dict[str, Any], problem: errors.Error | None) -> None:
+    """Raise on all ranks if a rank has a problem, or if calls or arguments differ between ranks."""
+    try:
+        shown = ", ".join(f"{name}={value}" for name, value in arguments.items())
+        texts = comm._agree_on_arguments(call, shown[:_MOST_ARGUMENTS], problem)
+        if len(set(texts)) > 1:
+            calls = by_rank([f"{call}({text})" for text in texts])
+            raise errors.MismatchError(f"the ranks called different things: {calls}")
+    except (MPI.Exception, errors.Error) as error:
+        comm._blame(error, call)
 
 
 def _numbers(ranks: list[int]) -> str:

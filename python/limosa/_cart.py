@@ -9,14 +9,12 @@ from typing import Any, TypeVar
 from mpi4py import MPI
 
 from limosa import _neighbours, errors
-from limosa._agreement import by_rank
+from limosa._agreement import agree
 from limosa._comm import Comm
 from limosa._memory import Array
 
 T = TypeVar("T")
 Target = TypeVar("Target")
-
-_ARGUMENT_LENGTH = 150  # of arguments as text, which fit into a slot
 
 
 class Cart(Comm):
@@ -335,18 +333,6 @@ def _owned(mpi: MPI.Cartcomm) -> Cart:
     made = Cart(mpi)
     made._owns_mpi = True
     return made
-
-
-def agree(comm: Comm, call: str, arguments: dict[str, Any], problem: errors.Error | None) -> None:
-    """Raise on all ranks if one has a problem, or if they make different calls or give different arguments."""
-    try:
-        shown = ", ".join(f"{name}={value}" for name, value in arguments.items())
-        texts = comm._agree_on_arguments(call, shown[:_ARGUMENT_LENGTH], problem)
-        if len(set(texts)) > 1:
-            calls = by_rank([f"{call}({text})" for text in texts])
-            raise errors.MismatchError(f"the ranks called different things: {calls}")
-    except (MPI.Exception, errors.Error) as error:
-        comm._blame(error, call)
 
 
 def make(comm: Comm, dims: int | Sequence[int], periodic: bool | Sequence[bool], reorder: bool) -> Cart:

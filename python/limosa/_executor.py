@@ -32,8 +32,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mpi4py import MPI
 
 from limosa import _uncaught, errors
-from limosa._agreement import described_error
-from limosa._cart import agree
+from limosa._agreement import agree, described_error
 from limosa._deaths import deaths, expendable, is_death
 from limosa._map import RemoteError, push
 

@@ -9,8 +9,7 @@ import numpy as np
 from mpi4py import MPI
 
 from limosa import _neighbours, errors
-from limosa._agreement import by_rank
-from limosa._cart import agree
+from limosa._agreement import agree, by_rank
 from limosa._comm import Comm
 
 T = TypeVar("T")

@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from mpi4py import MPI
 
 from limosa import _uncaught, errors
-from limosa._agreement import described_error
-from limosa._cart import agree
+from limosa._agreement import agree, described_error
 from limosa._comm import Comm, _owned
 from limosa._transfer import ANY, Any_
 

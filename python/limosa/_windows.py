@@ -18,7 +18,7 @@ import numpy as np
 from mpi4py import MPI
 
 from limosa import errors
-from limosa._cart import agree
+from limosa._agreement import agree
 from limosa._memory import Array, array_over, as_target, pattern_of, place_in
 from limosa._ops import Function, Op, OpName, op_of
 

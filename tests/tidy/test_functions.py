@@ -21,7 +21,6 @@ LONG: dict[tuple[str, str], str] = {
     ("crates/limosa-device/src/shm.rs", "send"): LANE,
     ("crates/limosa-device/src/shm.rs", "poll"): LANE,
     ("crates/limosa-p2p/src/engine/waiting.rs", "wait_as"): "one loop whose steps share its state and the lock",
-    ("crates/limosa-coll/src/shared/rounds.rs", "reduce"): "one algorithm whose steps share most of their state",
 }
 
 BEGIN = re.compile(

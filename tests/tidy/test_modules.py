@@ -1,29 +1,30 @@
-"""The modules of a crate build on each other without circles, so that each can be read after those it uses."""
+"""The modules of a crate or package build on each other without circles, so that each can be read after those it uses.
+
+`circles.txt` has the uses that close one, which only become fewer. After removing some, record the rest with
+`python tests/tidy/test_modules.py`.
+"""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Uses that close a circle and stay, each with its reason: (crate, the module that holds both, user, used).
-WORLD = "a world owns its communicators' registry and its attached buffers, and both reach its engine through it"
-PLANS = "lists every algorithm by messages in one place, from which an operation takes its own"
-LENT = "a note may say that its data are lent, and data are lent by a note"
-ALLOWED: dict[tuple[str, str, str, str], str] = {
-    ("limosa-mpi", "", "comm", "world"): WORLD,
-    ("limosa-mpi", "", "bsend", "world"): WORLD,
-    **{
-        ("limosa-coll", "", "select", operation): PLANS
-        for operation in ["allgather", "allreduce", "barrier", "bcast", "gather", "reduce", "reduce_scatter", "scatter"]
-    },
-    ("limosa-coll", "background", "storage", "lent"): LENT,
-}
-
+RECORD = Path(__file__).with_name("circles.txt")
+HEADER = """\
+# Uses between modules that close a circle (test_modules.py): where, the module, what it uses. Lines only go and shrink.
+# Empty lines keep changes of neighbouring parts from conflicting in a merge.
+# limosa-mpi: a world owns its communicators' registry and its attached buffers, and both reach its engine through it.
+# limosa-coll: `select` lists every algorithm by messages in one place, from which an operation takes its own.
+# limosa-base: the shim for loom selects the locks of the crate or those of the model.
+# limosa: a communicator makes grids, graphs and windows, which are or have communicators.
+"""
 # Items that are defined in the crate's root belong to this module.
 CRATE_ROOT = "lib"
 
@@ -149,17 +150,77 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
     return sorted(sorted(group) for group in groups)
 
 
-@pytest.mark.parametrize("crate", ["limosa-mpi", "limosa-coll"])
-def test_modules_use_each_other_without_circles(crate: str) -> None:
-    graphs = uses(crate)
-    for named, inside, user, used in ALLOWED:
-        if named == crate:
-            graph = graphs[tuple(inside.split("::")) if inside else ()]
-            assert used in graph[user], f"{crate}: {inside}::{user} does not use {used} any more: take it off the list"
-            graph[user].discard(used)
-    for place, graph in graphs.items():
-        closing = {group[0]: {a: sorted(graph[a] & set(group)) for a in group} for group in circles(graph)}
-        assert not closing, f"{crate} has circles in {'::'.join(place) or 'its root'}: {closing}"
+# Folders of Python packages, by name.
+PACKAGES = {"limosa": "python/limosa", "limosa_lab": "lab/limosa_lab"}
+
+
+def imports(tree: ast.Module, package: Place) -> Iterator[Place]:
+    """All names that a Python module imports, also inside functions, but for type checks."""
+    skipped = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if node in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (tuple(alias.name.split(".")) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = tuple(node.module.split(".")) if node.module else ()
+            if node.level:
+                base = (*package[: len(package) - node.level + 1], *base)
+            yield from ((*base, alias.name) for alias in node.names)
+
+
+def python_uses(package: str, folder: Path) -> dict[Place, dict[str, set[str]]]:
+    """As `uses`, of a Python package. What `__init__.py` has is common ground."""
+    paths = {}
+    for path in sorted(folder.rglob("*.py")):
+        parts = path.relative_to(folder).with_suffix("").parts
+        paths[parts[:-1] if parts[-1] == "__init__" else parts] = path
+    graph: dict[Place, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for place, path in paths.items():
+        inside = place if path.name == "__init__.py" else place[:-1]
+        for name in imports(ast.parse(path.read_text()), (package, *inside)):
+            used = name[1:] if name[0] == package else ()
+            while used and used not in paths:
+                used = used[:-1]
+            for depth in range(min(len(place), len(used))):
+                if used[:depth] != place[:depth]:
+                    break
+                if used[depth] != place[depth]:
+                    graph[place[:depth]][place[depth]].add(used[depth])
+    return graph
+
+
+def closing_uses() -> dict[tuple[str, str], set[str]]:
+    """Of each place and module in a circle, the modules of the circle that it uses."""
+    graphs = {path.name: uses(path.name) for path in (ROOT / "crates").iterdir()}
+    graphs |= {name: python_uses(name, ROOT / folder) for name, folder in PACKAGES.items()}
+    return {
+        ("::".join([part, *place]), module): graph[module] & set(group)
+        for part, places in graphs.items()
+        for place, graph in places.items()
+        for group in circles(graph)
+        for module in group
+    }
+
+
+def recorded() -> dict[tuple[str, str], set[str]]:
+    """The recorded uses."""
+    lines = [line.split() for line in RECORD.read_text().splitlines() if line and not line.startswith("#")]
+    return {(where, module): set(used) for where, module, *used in lines}
+
+
+def test_modules_use_each_other_without_circles() -> None:
+    now, before = closing_uses(), recorded()
+    for where, module in sorted({*now, *before}):
+        used, known = now.get((where, module), set()), before.get((where, module), set())
+        new, gone = sorted(used - known), sorted(known - used)
+        assert not new, f"{where}: {module} uses {new}, which use it, directly or through others: move what both need"
+        assert not gone, f"{where}: {module} and {gone} are in no circle now: run python tests/tidy/test_modules.py"
 
 
 def test_a_circle_is_found() -> None:
@@ -202,3 +263,34 @@ def test_circles_below_a_module_and_through_names_that_it_hands_on_are_found(
     monkeypatch.setitem(globals(), "ROOT", tmp_path)
     assert circles(uses("some")[("top",)]) == [["one", "two"]]
     assert circles(uses("some")[()]) == []
+
+
+def test_imports_of_python_modules_are_found(tmp_path: Path) -> None:
+    texts = {
+        "__init__.py": "from .low import a",
+        "low.py": "if TYPE_CHECKING:\n    from some.high import b\na = 1",
+        "middle.py": "def f():\n    from some.high import b",
+        "high.py": "from . import middle, low\nimport some.deep.one",
+        "deep/__init__.py": "",
+        "deep/one.py": "from .two import c",
+        "deep/two.py": "from some.deep import one",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = python_uses("some", tmp_path)
+    assert found[()] == {"middle": {"high"}, "high": {"middle", "low", "deep"}}
+    assert [circles(found[place]) for place in [(), ("deep",)]] == [[["high", "middle"]], [["one", "two"]]]
+
+
+def shrink_the_record() -> None:
+    """Records the uses that have remained."""
+    now = closing_uses()
+    known = recorded() if RECORD.exists() else now
+    left = {key: used & known.get(key, set()) for key, used in sorted(now.items())}
+    lines = [f"\n{where} {module} {' '.join(sorted(used))}\n" for (where, module), used in left.items() if used]
+    RECORD.write_text(HEADER + "".join(lines))
+
+
+if __name__ == "__main__":
+    shrink_the_record()

@@ -2,7 +2,7 @@
 
 use super::buffer::Blocks;
 use super::exchange::own_among_all;
-use super::kind::{Kind, Signature};
+use super::kind::{Collective, Signature};
 use super::state::CommState;
 use super::{Call, allgather, alltoall, check};
 use limosa_mpi::comm::{self, Agreement, Comm};
@@ -27,8 +27,8 @@ pub fn allgather_bytes(comm: &Comm, mine: &[u8]) -> Result<Vec<u8>> {
     let mut all = own_among_all(comm, mine);
     let blocks = Blocks::even(all.as_mut_ptr(), mine.len() as i64, Datatype::named(MPI_BYTE), comm.size(), "all")?;
     let call = Call::begin(comm);
-    check::agree_on_making(comm, Kind::Allgather)?;
-    allgather::run(&call.signed(Signature::making(Kind::Allgather)), None, &blocks)?;
+    check::agree_on_making(comm, Collective::Allgather)?;
+    allgather::run(&call.signed(Signature::making(Collective::Allgather)), None, &blocks)?;
     Ok(all)
 }
 
@@ -41,8 +41,8 @@ pub fn alltoall_bytes(comm: &Comm, parts: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     let mut lengths: Vec<u64> = parts.iter().map(|part| part.len() as u64).collect();
     let blocks = Blocks::even(lengths.as_mut_ptr().cast(), 8, byte(), comm.size(), "lengths")?;
     let call = Call::begin(comm);
-    check::agree_on_making(comm, Kind::Alltoall)?;
-    alltoall::run(&call.signed(Signature::making(Kind::Alltoall)), None, &blocks)?;
+    check::agree_on_making(comm, Collective::Alltoall)?;
+    alltoall::run(&call.signed(Signature::making(Collective::Alltoall)), None, &blocks)?;
     let displacements = |lengths: &[i64]| {
         let ends = lengths.iter().scan(0, |end: &mut i64, length| Some(std::mem::replace(end, *end + length)));
         ends.collect::<Vec<i64>>()
@@ -63,7 +63,7 @@ pub fn alltoall_bytes(comm: &Comm, parts: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     received.resize(all.unwrap_or(0), 0);
     let starts = displacements(&counts);
     let receive = Blocks::uneven(received.as_mut_ptr(), &counts, starts.clone(), byte(), "parts")?;
-    alltoall::run(&Call::begin(comm).signed(Signature::making(Kind::Alltoall)), Some(&send), &receive)?;
+    alltoall::run(&Call::begin(comm).signed(Signature::making(Collective::Alltoall)), Some(&send), &receive)?;
     let part = |(start, count): (&i64, &i64)| received[*start as usize..][..*count as usize].to_vec();
     Ok(starts.iter().zip(&counts).map(part).collect())
 }

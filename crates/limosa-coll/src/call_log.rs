@@ -147,7 +147,7 @@ struct Wait {
 
 /// Two ranks whose calls differ.
 #[derive(Debug, PartialEq, Eq)]
-struct Found {
+struct DifferingRanks {
     ranks: [usize; 2],
     difference: Difference,
 }
@@ -230,18 +230,18 @@ impl CallLog {
     }
 
     /// Returns how a reported call of a sort differs from this rank's call of the same number, if it does.
-    fn compare(&self, sort: Sort, Heard { said, from }: Heard, own: Signature) -> Option<Found> {
+    fn compare(&self, sort: Sort, Heard { said, from }: Heard, own: Signature) -> Option<DifferingRanks> {
         let differs = match said {
             Said::Whole(signature) => signature.conflicts_with(own),
             // Numbers in tags are truncated, and those of persistent calls may be old.
             Said::Code(code) => code != own.code() && sort == own.sort(),
         };
         let first = said.signature(sort, own, self.group.size());
-        differs.then_some(Found { ranks: [from, self.me], difference: Difference { first, second: own } })
+        differs.then_some(DifferingRanks { ranks: [from, self.me], difference: Difference { first, second: own } })
     }
 
     /// Records the call of another rank.
-    fn hear(&self, sort: Sort, number: u64, heard: Heard) -> Option<Found> {
+    fn hear(&self, sort: Sort, number: u64, heard: Heard) -> Option<DifferingRanks> {
         let mut entries = self.entries.lock();
         if let Some(own) = entries.counterpart(sort, number) {
             return self.compare(sort, heard, own);
@@ -258,12 +258,12 @@ impl CallLog {
         let second = heard.said.signature(sort, Signature::default(), self.group.size());
         let first = before.said.signature(sort, second, self.group.size());
         (before.said.code() != heard.said.code())
-            .then_some(Found { ranks: [before.from, heard.from], difference: Difference { first, second } })
+            .then_some(DifferingRanks { ranks: [before.from, heard.from], difference: Difference { first, second } })
     }
 
     /// Finds a deadlock with a rank that waits in an operation: this rank waits in an operation that the sender has not
     /// come to, and has not come to the sender's operation.
-    fn find_circle(&self, from: usize, told: Told) -> Option<Found> {
+    fn find_circle(&self, from: usize, told: Told) -> Option<DifferingRanks> {
         let is_blocking = |signature: Signature| signature.sort() == Sort::Blocking;
         let entries = self.entries.lock();
         let wait = entries.waits.iter().find(|wait| {
@@ -272,12 +272,12 @@ impl CallLog {
                 && told.begun.of(wait.signature.sort()) <= wait.number
         })?;
         let difference = Difference { first: told.signature, second: wait.signature };
-        Some(Found { ranks: [from, self.me], difference })
+        Some(DifferingRanks { ranks: [from, self.me], difference })
     }
 
     /// Finds swapped calls with a rank that waits in an operation to which this rank has not come: this rank has begun
     /// an operation of the other sort that the sender had not begun before.
-    fn find_swapped(&self, from: usize, told: Told) -> Option<Found> {
+    fn find_swapped(&self, from: usize, told: Told) -> Option<DifferingRanks> {
         let (sort, mine) = (told.signature.sort(), self.numbers.begun());
         if !told.is_alone || mine.of(sort) > told.number || has_several_callers() {
             return None;
@@ -290,11 +290,11 @@ impl CallLog {
         }
         let of_other_sort = if sort == Sort::Blocking { Sort::NonBlocking } else { Sort::Blocking };
         let second = entries.counterpart(of_other_sort, number).unwrap_or_default();
-        Some(Found { ranks: [from, self.me], difference: Difference { first: told.signature, second } })
+        Some(DifferingRanks { ranks: [from, self.me], difference: Difference { first: told.signature, second } })
     }
 
     /// As [`CallLog::find_swapped`], when this rank begins a call.
-    fn find_swapped_with(&self, entries: &mut Entries, number: u64, signature: Signature) -> Option<Found> {
+    fn find_swapped_with(&self, entries: &mut Entries, number: u64, signature: Signature) -> Option<DifferingRanks> {
         if entries.told.is_empty() || has_several_callers() {
             return None;
         }
@@ -305,7 +305,7 @@ impl CallLog {
         };
         let (from, told) = entries.told.iter().find(|(_, told)| is_swapped(told))?;
         let difference = Difference { first: told.signature, second: signature };
-        Some(Found { ranks: [*from, self.me], difference })
+        Some(DifferingRanks { ranks: [*from, self.me], difference })
     }
 
     /// Compares a reported blocking call with this rank's note of that number, if it was done in shared memory.
@@ -335,13 +335,13 @@ impl CallLog {
         }
     }
 
-    fn job(&self, found: Found) -> ProgramJob {
+    fn job(&self, found: DifferingRanks) -> ProgramJob {
         let (context, group) = (self.context, self.group.clone());
         Box::new(move |engine| drop(disagreement::raise(engine, context, &group, found.error())))
     }
 }
 
-impl Found {
+impl DifferingRanks {
     #[cold]
     fn error(&self) -> Error {
         disagreement::error(self.ranks.map(Some), self.difference)

@@ -33,8 +33,8 @@ use parking_lot::Mutex;
 
 use super::buffer::{Blocks, Buffer};
 use super::disagreement::{self, Difference};
-use super::inter::Part;
-use super::kind::{Kind, Signature};
+use super::inter::RootRole;
+use super::kind::{Collective, Signature};
 use super::{Call, alltoall};
 
 /// Types that this rank sends to and expects from each rank; `None` where no data are sent, or nothing is known.
@@ -112,13 +112,13 @@ impl Types {
     /// buffer for all or for each rank of the remote group; `other` is what any other process sends or receives.
     pub fn rooted_between(
         inter: &Inter,
-        part: Part,
+        part: RootRole,
         root_sends: bool,
         root: impl Fn(usize) -> Option<Sequence>,
         other: Option<&Buffer>,
     ) -> Types {
-        let of_other = |rank: usize| other.filter(|_| part == Part::Of(rank)).and_then(of);
-        let of_root = |rank: usize| if part == Part::Root { root(rank) } else { None };
+        let of_other = |rank: usize| other.filter(|_| part == RootRole::Of(rank)).and_then(of);
+        let of_root = |rank: usize| if part == RootRole::Root { root(rank) } else { None };
         if root_sends { Types::between(inter, of_root, of_other) } else { Types::between(inter, of_other, of_root) }
     }
 
@@ -360,7 +360,7 @@ pub fn agree(comm: &Comm) -> Result<()> {
 }
 
 /// As [`agree`], for a function that makes a communicator or another object.
-pub(crate) fn agree_on_making(comm: &Comm, kind: Kind) -> Result<()> {
+pub(crate) fn agree_on_making(comm: &Comm, kind: Collective) -> Result<()> {
     if !check::is_on() {
         return Ok(());
     }

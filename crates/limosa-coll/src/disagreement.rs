@@ -118,7 +118,7 @@ pub(crate) fn raise(engine: &Engine, context: u64, group: &Group, error: Error) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kind::Kind;
+    use crate::kind::Collective;
     use proptest::prelude::*;
 
     /// Returns the word of a call, with the signature of the call before it; 0 is an unknown call.
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn the_sentence_names_what_each_has_called() {
         let said = |first, second| error([Some(2), Some(0)], Difference { first, second });
-        let roots = said(Signature::rooted(Kind::Bcast, 1), Signature::rooted(Kind::Bcast, 300));
+        let roots = said(Signature::rooted(Collective::Bcast, 1), Signature::rooted(Collective::Bcast, 300));
         assert_eq!(roots.class, limosa_mpi::consts::MPI_ERR_ROOT);
         assert!(
             roots.detail.starts_with("rank 2 called MPI_Bcast with root 1, but rank 0 called MPI_Bcast with root 300:"),
@@ -175,7 +175,7 @@ mod tests {
             "{}",
             ops.detail
         );
-        let kinds = said(Kind::Barrier.into(), Signature::making(Kind::Allgather));
+        let kinds = said(Collective::Barrier.into(), Signature::making(Collective::Allgather));
         assert_eq!(kinds.class, limosa_mpi::consts::MPI_ERR_OTHER);
         assert!(
             kinds

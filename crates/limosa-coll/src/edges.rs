@@ -3,12 +3,12 @@
 
 use limosa_mpi::consts::{MPI_ERR_TOPOLOGY, MPI_PROC_NULL};
 use limosa_mpi::error::{Error, Result};
-use limosa_mpi::topo::{Neighbours, Place};
+use limosa_mpi::topo::{Neighbours, SentBlock};
 use limosa_p2p::memory::Region;
 
 use super::buffer::Blocks;
 use super::memory::read;
-use super::notes::{BLOCK_LINE, Found, Location, nonsense, write_block_line};
+use super::notes::{BLOCK_LINE, Location, PostedBytes, nonsense, write_block_line};
 use super::schedule::mismatch;
 
 /// Alignment, in bytes, of blocks behind a table.
@@ -77,10 +77,10 @@ pub(crate) fn write_blocks(
 pub(crate) fn block_of(
     (neighbours, me): (&Neighbours, usize),
     block: usize,
-    found: Found,
+    found: PostedBytes,
     is_whole: bool,
     len: usize,
-) -> Result<Found> {
+) -> Result<PostedBytes> {
     let source = neighbours.sources[block] as usize;
     match found.place {
         Location::InRounds | Location::Nowhere => Ok(found),
@@ -98,7 +98,7 @@ pub(crate) fn block_of(
 }
 
 /// Returns the part of a contribution at this place and of this length.
-fn part(source: usize, found: Found, place: Place, len: usize) -> Result<Found> {
+fn part(source: usize, found: PostedBytes, place: SentBlock, len: usize) -> Result<PostedBytes> {
     if place.of.checked_mul(len) != Some(found.len) {
         return Err(mismatch(source, found.len / place.of.max(1), len));
     }
@@ -108,7 +108,7 @@ fn part(source: usize, found: Found, place: Place, len: usize) -> Result<Found> 
         Location::There { address } => Location::There { address: address.wrapping_add(offset as u64) },
         _ => return Err(nonsense(source)),
     };
-    Ok(Found { len, place })
+    Ok(PostedBytes { len, place })
 }
 
 #[cold]

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::buffer::Buffer;
-use super::kind::{Kind, Signature};
+use super::kind::{Collective, Signature};
 use super::shared::{self, SharedCall, SharedGroup};
 use super::state::CommState;
 use limosa_mpi::comm::Comm;
@@ -18,7 +18,7 @@ use limosa_mpi::op::Op;
 #[inline(always)]
 fn perform(
     comm: &Comm,
-    (kind, signature): (Kind, Signature),
+    (kind, signature): (Collective, Signature),
     bytes: usize,
     run: impl FnOnce(&SharedCall<'_>) -> Result<()>,
 ) -> Option<Result<()>> {
@@ -33,14 +33,14 @@ fn perform(
 /// Waits until all members have called.
 #[inline(always)]
 pub fn try_barrier(comm: &Comm) -> Option<Result<()>> {
-    perform(comm, (Kind::Barrier, Kind::Barrier.into()), 0, shared::barrier)
+    perform(comm, (Collective::Barrier, Collective::Barrier.into()), 0, shared::barrier)
 }
 
 /// Copies the root's buffer to all ranks.
 #[inline(always)]
 pub fn try_bcast(comm: &Comm, buffer: &Buffer, root: i32) -> Option<Result<()>> {
     let root = usize::try_from(root).ok().filter(|root| *root < comm.size())?;
-    perform(comm, (Kind::Bcast, Signature::rooted(Kind::Bcast, root)), buffer.bytes(), |call| {
+    perform(comm, (Collective::Bcast, Signature::rooted(Collective::Bcast, root)), buffer.bytes(), |call| {
         shared::bcast(call, buffer, root)
     })
 }
@@ -51,7 +51,7 @@ pub fn try_allreduce(comm: &Comm, send: &Buffer, receive: &Buffer, op: &Arc<Op>)
     if send.is_near(receive) || op.kernel(&send.datatype).is_none() {
         return None;
     }
-    perform(comm, (Kind::Allreduce, Signature::reduction(Kind::Allreduce, op)), send.bytes(), |call| {
+    perform(comm, (Collective::Allreduce, Signature::reduction(Collective::Allreduce, op)), send.bytes(), |call| {
         shared::allreduce(call, send, receive, op)
     })
 }

@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use super::buffer::{Blocks, Buffer, check_apart};
-use super::kind::Kind;
+use super::kind::Collective;
 use super::select::{self, select_part};
 use super::{Call, Schedule};
 use limosa_mpi::comm::{Comm, Inter};
@@ -26,7 +26,7 @@ use limosa_mpi::op::Op;
 
 /// The role of a process in an operation with a root, by the argument `root`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum RootRole {
     /// `MPI_ROOT`: it is the root.
     Root,
     /// `MPI_PROC_NULL`: it is in the group of the root, and does nothing.
@@ -35,17 +35,17 @@ pub enum Part {
     Of(usize),
 }
 
-impl Part {
+impl RootRole {
     /// Reads the argument `root` of a call on an intercommunicator.
     ///
     /// # Errors
     /// `MPI_ERR_ROOT`.
-    pub fn of(comm: &Comm, root: i32) -> Result<Part> {
+    pub fn of(comm: &Comm, root: i32) -> Result<RootRole> {
         let size = comm.peers().size();
         match root {
-            MPI_ROOT => Ok(Part::Root),
-            MPI_PROC_NULL => Ok(Part::Idle),
-            rank if usize::try_from(rank).is_ok_and(|rank| rank < size) => Ok(Part::Of(rank as usize)),
+            MPI_ROOT => Ok(RootRole::Root),
+            MPI_PROC_NULL => Ok(RootRole::Idle),
+            rank if usize::try_from(rank).is_ok_and(|rank| rank < size) => Ok(RootRole::Of(rank as usize)),
             _ => fail!(
                 MPI_ERR_ROOT,
                 "the root is {root}, but on {} it must be MPI_ROOT, MPI_PROC_NULL, or a rank of the remote group (0 to \
@@ -83,7 +83,7 @@ impl Sides {
 }
 
 /// Begins a schedule. The root is not compared: each group names it in its own way.
-fn begin(call: &Call<'_>, inter: &Inter, kind: Kind) -> (Schedule, Sides) {
+fn begin(call: &Call<'_>, inter: &Inter, kind: Collective) -> (Schedule, Sides) {
     call.goes_by_messages();
     (Schedule::new(&call.signed(kind)), Sides::of(inter))
 }
@@ -92,19 +92,19 @@ fn begin(call: &Call<'_>, inter: &Inter, kind: Kind) -> (Schedule, Sides) {
 ///
 /// # Errors
 /// `MPI_ERR_NO_MEM`.
-pub fn bcast(call: &Call<'_>, inter: &Inter, buffer: Option<&Buffer>, part: Part) -> Result<Schedule> {
-    let (mut s, sides) = begin(call, inter, Kind::Bcast);
+pub fn bcast(call: &Call<'_>, inter: &Inter, buffer: Option<&Buffer>, part: RootRole) -> Result<Schedule> {
+    let (mut s, sides) = begin(call, inter, Collective::Bcast);
     let mut members = match part {
-        Part::Idle => return Ok(s),
-        Part::Root => vec![s.rank() as u32],
-        Part::Of(root) => vec![(sides.remote + root) as u32],
+        RootRole::Idle => return Ok(s),
+        RootRole::Root => vec![s.rank() as u32],
+        RootRole::Of(root) => vec![(sides.remote + root) as u32],
     };
     match part {
-        Part::Root => members.extend(inter.remote().map(|rank| rank as u32)),
+        RootRole::Root => members.extend(inter.remote().map(|rank| rank as u32)),
         _ => members.extend(&sides.local),
     }
     let buffer = buffer.expect("only idle processes have none");
-    let plan = select_part(Kind::Bcast, select::BCAST, members.len(), buffer.bytes(), None);
+    let plan = select_part(Collective::Bcast, select::BCAST, members.len(), buffer.bytes(), None);
     s.over(&members, |s| plan(s, buffer, 0))?;
     Ok(s)
 }
@@ -118,14 +118,14 @@ pub fn gather(
     inter: &Inter,
     send: Option<&Buffer>,
     receive: Option<&Blocks>,
-    part: Part,
+    part: RootRole,
 ) -> Result<Schedule> {
-    let (mut s, sides) = begin(call, inter, Kind::Gather);
+    let (mut s, sides) = begin(call, inter, Collective::Gather);
     match (part, send, receive) {
-        (Part::Root, _, Some(receive)) => {
+        (RootRole::Root, _, Some(receive)) => {
             (0..sides.remote_size).for_each(|from| s.receive(sides.remote + from, receive.region(from)));
         }
-        (Part::Of(root), Some(send), _) => s.send(sides.remote + root, send.region()),
+        (RootRole::Of(root), Some(send), _) => s.send(sides.remote + root, send.region()),
         _ => {}
     }
     Ok(s)
@@ -140,14 +140,14 @@ pub fn scatter(
     inter: &Inter,
     send: Option<&Blocks>,
     receive: Option<&Buffer>,
-    part: Part,
+    part: RootRole,
 ) -> Result<Schedule> {
-    let (mut s, sides) = begin(call, inter, Kind::Scatter);
+    let (mut s, sides) = begin(call, inter, Collective::Scatter);
     match (part, send, receive) {
-        (Part::Root, Some(send), _) => {
+        (RootRole::Root, Some(send), _) => {
             (0..sides.remote_size).for_each(|to| s.send(sides.remote + to, send.region(to)));
         }
-        (Part::Of(root), _, Some(receive)) => s.receive(sides.remote + root, receive.region()),
+        (RootRole::Of(root), _, Some(receive)) => s.receive(sides.remote + root, receive.region()),
         _ => {}
     }
     Ok(s)
@@ -158,7 +158,7 @@ pub fn scatter(
 /// # Errors
 /// `MPI_ERR_BUFFER`.
 pub fn allgather(call: &Call<'_>, inter: &Inter, send: &Buffer, receive: &Blocks) -> Result<Schedule> {
-    let (mut s, sides) = begin(call, inter, Kind::Allgather);
+    let (mut s, sides) = begin(call, inter, Collective::Allgather);
     receive.check_apart_from(sides.remote_size, send)?;
     for peer in sides.others(&s) {
         s.receive(sides.remote + peer, receive.region(peer));
@@ -172,7 +172,7 @@ pub fn allgather(call: &Call<'_>, inter: &Inter, send: &Buffer, receive: &Blocks
 /// # Errors
 /// `MPI_ERR_BUFFER`.
 pub fn alltoall(call: &Call<'_>, inter: &Inter, send: &Blocks, receive: &Blocks) -> Result<Schedule> {
-    let (mut s, sides) = begin(call, inter, Kind::Alltoall);
+    let (mut s, sides) = begin(call, inter, Collective::Alltoall);
     send.check_apart_from_blocks(sides.remote_size, receive)?;
     for peer in sides.others(&s) {
         s.receive(sides.remote + peer, receive.region(peer));
@@ -194,7 +194,7 @@ fn reduce_here(s: &mut Schedule, sides: &Sides, send: &Buffer, op: &Arc<Op>) -> 
     op.check(&send.datatype)?;
     s.reduce_with(op.clone(), send.datatype.clone());
     let result = if sides.is_first(s) { Some(s.elements(send.count, &send.datatype)?) } else { None };
-    let plan = select_part(Kind::Reduce, select::REDUCE, sides.local.len(), send.bytes(), Some(op));
+    let plan = select_part(Collective::Reduce, select::REDUCE, sides.local.len(), send.bytes(), Some(op));
     s.over(&sides.local, |s| plan(s, send, result.as_ref(), 0))?;
     s.wait();
     Ok(result)
@@ -211,15 +211,15 @@ pub fn reduce(
     send: Option<&Buffer>,
     receive: Option<&Buffer>,
     op: &Arc<Op>,
-    part: Part,
+    part: RootRole,
 ) -> Result<Schedule> {
-    let (mut s, sides) = begin(call, inter, Kind::Reduce);
+    let (mut s, sides) = begin(call, inter, Collective::Reduce);
     match (part, send, receive) {
-        (Part::Root, _, Some(receive)) => {
+        (RootRole::Root, _, Some(receive)) => {
             op.check(&receive.datatype)?;
             s.receive(sides.remote, receive.region());
         }
-        (Part::Of(root), Some(send), _) => {
+        (RootRole::Of(root), Some(send), _) => {
             if let Some(result) = reduce_here(&mut s, &sides, send, op)? {
                 s.send(sides.remote + root, result.region());
             }
@@ -234,14 +234,14 @@ pub fn reduce(
 /// # Errors
 /// `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
 pub fn allreduce(call: &Call<'_>, inter: &Inter, send: &Buffer, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
-    let (mut s, sides) = begin(call, inter, Kind::Allreduce);
+    let (mut s, sides) = begin(call, inter, Collective::Allreduce);
     check_apart(send, receive)?;
     if let Some(result) = reduce_here(&mut s, &sides, send, op)? {
         s.receive(sides.remote, receive.region());
         s.send(sides.remote, result.region());
         s.wait();
     }
-    let plan = select_part(Kind::Bcast, select::BCAST, sides.local.len(), receive.bytes(), None);
+    let plan = select_part(Collective::Bcast, select::BCAST, sides.local.len(), receive.bytes(), None);
     s.over(&sides.local, |s| plan(s, receive, 0))?;
     Ok(s)
 }
@@ -259,7 +259,7 @@ pub fn reduce_scatter(
     counts: &[i64],
     op: &Arc<Op>,
 ) -> Result<Schedule> {
-    let (mut s, sides) = begin(call, inter, Kind::ReduceScatter);
+    let (mut s, sides) = begin(call, inter, Collective::ReduceScatter);
     check_apart(send, receive)?;
     let mut parts = None;
     if let Some(result) = reduce_here(&mut s, &sides, send, op)? {
@@ -283,11 +283,11 @@ mod tests {
     #[test]
     fn the_root_is_of_the_other_group_or_a_constant() {
         let comm = Comm::without_engine(3, 0);
-        assert_eq!(Part::of(&comm, MPI_ROOT).unwrap(), Part::Root);
-        assert_eq!(Part::of(&comm, MPI_PROC_NULL).unwrap(), Part::Idle);
-        assert_eq!(Part::of(&comm, 2).unwrap(), Part::Of(2));
+        assert_eq!(RootRole::of(&comm, MPI_ROOT).unwrap(), RootRole::Root);
+        assert_eq!(RootRole::of(&comm, MPI_PROC_NULL).unwrap(), RootRole::Idle);
+        assert_eq!(RootRole::of(&comm, 2).unwrap(), RootRole::Of(2));
         for root in [-1, 3, i32::MIN] {
-            assert_eq!(Part::of(&comm, root).unwrap_err().class, MPI_ERR_ROOT);
+            assert_eq!(RootRole::of(&comm, root).unwrap_err().class, MPI_ERR_ROOT);
         }
     }
 }

@@ -10,7 +10,7 @@ use limosa_mpi::op::{Op, Reduction};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs)] // named like the standard's
-pub(crate) enum Kind {
+pub(crate) enum Collective {
     Barrier = 1,
     Bcast,
     Gather,
@@ -27,33 +27,33 @@ pub(crate) enum Kind {
 }
 
 /// Number of kinds.
-pub(crate) const KINDS: usize = Kind::NeighborAlltoall as usize;
+pub(crate) const KINDS: usize = Collective::NeighborAlltoall as usize;
 
-impl Kind {
+impl Collective {
     /// Returns the name of the MPI function.
     pub(crate) fn name(self) -> &'static str {
         NAMES[self as usize - 1]
     }
 
-    const ALL: [Kind; KINDS] = [
-        Kind::Barrier,
-        Kind::Bcast,
-        Kind::Gather,
-        Kind::Scatter,
-        Kind::Allgather,
-        Kind::Alltoall,
-        Kind::Reduce,
-        Kind::Allreduce,
-        Kind::ReduceScatter,
-        Kind::Scan,
-        Kind::Exscan,
-        Kind::NeighborAllgather,
-        Kind::NeighborAlltoall,
+    const ALL: [Collective; KINDS] = [
+        Collective::Barrier,
+        Collective::Bcast,
+        Collective::Gather,
+        Collective::Scatter,
+        Collective::Allgather,
+        Collective::Alltoall,
+        Collective::Reduce,
+        Collective::Allreduce,
+        Collective::ReduceScatter,
+        Collective::Scan,
+        Collective::Exscan,
+        Collective::NeighborAllgather,
+        Collective::NeighborAlltoall,
     ];
 
     /// Returns the kind of a blocking function, such as `MPI_Gatherv`.
-    fn of_function(function: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| {
+    fn of_function(function: &str) -> Option<Collective> {
+        Collective::ALL.into_iter().find(|kind| {
             let (name, endings) = kind.name().split_once('(').unwrap_or((kind.name(), ""));
             let ending = function.get(name.len()..).filter(|_| function[..name.len()].eq_ignore_ascii_case(name));
             ending.is_some_and(|ending| {
@@ -64,7 +64,14 @@ impl Kind {
 
     /// Whether each rank waits for all other ranks.
     pub(crate) fn is_among_all(self) -> bool {
-        matches!(self, Kind::Barrier | Kind::Allgather | Kind::Alltoall | Kind::Allreduce | Kind::ReduceScatter)
+        matches!(
+            self,
+            Collective::Barrier
+                | Collective::Allgather
+                | Collective::Alltoall
+                | Collective::Allreduce
+                | Collective::ReduceScatter
+        )
     }
 }
 
@@ -81,7 +88,7 @@ impl Sort {
     pub(crate) const ALL: [Sort; 3] = [Sort::Blocking, Sort::NonBlocking, Sort::Persistent];
 }
 
-/// Names of the MPI functions, by [`Kind`](Kind).
+/// Names of the MPI functions, by [`Collective`](Collective).
 const NAMES: [&str; 14] = [
     "MPI_Barrier",
     "MPI_Bcast",
@@ -124,19 +131,19 @@ const PREDEFINED: u32 = MAKING - 1;
 impl Signature {
     /// Returns the signature of an operation with a root.
     #[inline(always)]
-    pub(crate) fn rooted(kind: Kind, root: usize) -> Signature {
+    pub(crate) fn rooted(kind: Collective, root: usize) -> Signature {
         Signature(kind as u32 | (root as u32 % ROOTS) << (KIND_BITS + OP_BITS))
     }
 
     /// Returns the signature of a reduction.
     #[inline(always)]
-    pub(crate) fn reduction(kind: Kind, op: &Op) -> Signature {
+    pub(crate) fn reduction(kind: Collective, op: &Op) -> Signature {
         Signature(kind as u32 | op_code(op) << KIND_BITS)
     }
 
     /// Returns the signature of a reduction to a root.
     pub(crate) fn rooted_reduction(op: &Op, root: usize) -> Signature {
-        Signature(Signature::rooted(Kind::Reduce, root).0 | Signature::reduction(Kind::Reduce, op).0)
+        Signature(Signature::rooted(Collective::Reduce, root).0 | Signature::reduction(Collective::Reduce, op).0)
     }
 
     /// Returns the signature of a call by its function's name, as far as the name tells; unknown for other functions.
@@ -147,7 +154,7 @@ impl Signature {
             (None, Some(name)) => (format!("MPI_{name}"), Sort::NonBlocking),
             (None, None) => (name.to_owned(), Sort::Blocking),
         };
-        Kind::of_function(&name).map_or_else(Signature::default, |kind| Signature::from(kind).called(sort))
+        Collective::of_function(&name).map_or_else(Signature::default, |kind| Signature::from(kind).called(sort))
     }
 
     /// Adds a root.
@@ -161,7 +168,7 @@ impl Signature {
     }
 
     /// Returns the signature of an operation by which the library makes a communicator.
-    pub(crate) fn making(kind: Kind) -> Signature {
+    pub(crate) fn making(kind: Collective) -> Signature {
         Signature(kind as u32 | MAKING << KIND_BITS)
     }
 
@@ -231,8 +238,8 @@ impl Signature {
     pub(crate) fn of_code(code: u32, sort: Sort, own: Signature, ranks: usize) -> Signature {
         const RANKS: usize = 1 << OP_BITS;
         let (kind, rest) = (code & ((1 << KIND_BITS) - 1), code >> KIND_BITS);
-        let rooted = [Kind::Bcast, Kind::Gather, Kind::Scatter].map(|kind| kind as u32);
-        let (op, root) = if kind == Kind::Reduce as u32 {
+        let rooted = [Collective::Bcast, Collective::Gather, Collective::Scatter].map(|kind| kind as u32);
+        let (op, root) = if kind == Collective::Reduce as u32 {
             if ranks <= RANKS { (rest >> OP_BITS, rest % RANKS as u32) } else { (own.op(), NOT_KNOWN) }
         } else if rooted.contains(&kind) {
             (0, if ranks <= CODES as usize { rest } else { NOT_KNOWN })
@@ -317,9 +324,9 @@ fn op_code(op: &Op) -> u32 {
     op.reduction().map_or(OF_PROGRAM, |reduction| reduction as u32 + 1)
 }
 
-impl From<Kind> for Signature {
+impl From<Collective> for Signature {
     #[inline(always)]
-    fn from(kind: Kind) -> Signature {
+    fn from(kind: Collective) -> Signature {
         Signature(kind as u32)
     }
 }
@@ -327,7 +334,7 @@ impl From<Kind> for Signature {
 /// An operation with the word of its notes: its signature, and in the upper half that of the operation before it, or 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signed {
-    pub(crate) kind: Kind,
+    pub(crate) kind: Collective,
     pub(crate) word: u64,
 }
 
@@ -340,13 +347,13 @@ impl Signed {
 
     /// Returns an operation whose preceding operation is unknown.
     #[inline]
-    pub(crate) fn alone(kind: Kind, signature: Signature) -> Signed {
+    pub(crate) fn alone(kind: Collective, signature: Signature) -> Signed {
         Signed { kind, word: u64::from(signature.word()) }
     }
 }
 
-impl From<Kind> for Signed {
-    fn from(kind: Kind) -> Signed {
+impl From<Collective> for Signed {
+    fn from(kind: Collective) -> Signed {
         Signed::alone(kind, kind.into())
     }
 }

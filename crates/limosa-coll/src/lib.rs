@@ -84,7 +84,7 @@ use background::{Exchange, Limits, MailboxUse, Mailboxes, Recorder};
 pub use buffer::{Blocks, Buffer};
 pub use choice::counts::offer as offer_counts;
 pub use choice::prepare;
-use kind::{Kind, Signature, Sort};
+use kind::{Collective, Signature, Sort};
 pub use multicast::multicast;
 pub use plan::Plan;
 pub use run::run;
@@ -143,28 +143,28 @@ impl<'a> Call<'a> {
 
     /// Returns the mailboxes for an operation in the background of at most `bytes` per rank, as all ranks know. `None`
     /// if there are none, or the data do not fit, or the table selects messages.
-    fn mailbox_use(&self, kind: Kind, bytes: usize) -> Option<MailboxUse> {
+    fn mailbox_use(&self, kind: Collective, bytes: usize) -> Option<MailboxUse> {
         self.mailbox_use_on(kind, bytes, None)
     }
 
     /// As [`Call::mailbox_use`], for an operation whose data may be lent if they do not fit.
-    fn mailbox_use_to_move(&self, kind: Kind, bytes: usize) -> Option<MailboxUse> {
+    fn mailbox_use_to_move(&self, kind: Collective, bytes: usize) -> Option<MailboxUse> {
         self.mailbox_use_on(kind, bytes, Some(bytes))
     }
 
     /// As [`Call::mailbox_use_to_move`], for an operation with a root, of messages of `message` bytes.
-    fn mailbox_use_to_move_by_root(&self, kind: Kind, bytes: usize, message: usize) -> Option<MailboxUse> {
+    fn mailbox_use_to_move_by_root(&self, kind: Collective, bytes: usize, message: usize) -> Option<MailboxUse> {
         self.mailbox_use_on(kind, bytes, Some(message))
     }
 
     /// As [`Call::mailbox_use`], for a reduction, whose operands may stay in place if they do not fit and any thread
     /// may combine them.
-    fn mailbox_use_to_combine(&self, kind: Kind, bytes: usize, op: &Op) -> Option<MailboxUse> {
+    fn mailbox_use_to_combine(&self, kind: Collective, bytes: usize, op: &Op) -> Option<MailboxUse> {
         self.mailbox_use_on(kind, bytes, op.is_predefined().then_some(bytes))
     }
 
     /// `message`: the bytes that decide whether to lend, if lending is possible.
-    fn mailbox_use_on(&self, kind: Kind, bytes: usize, message: Option<usize>) -> Option<MailboxUse> {
+    fn mailbox_use_on(&self, kind: Collective, bytes: usize, message: Option<usize>) -> Option<MailboxUse> {
         let limits = self.state.in_background(kind, self.size());
         let within_limits = |fits| {
             let (most_left, most_lent) = limits?;
@@ -203,7 +203,7 @@ impl<'a> Call<'a> {
     }
 
     /// As [`Call::mailbox_use`], for parts whose lengths are not known to all ranks. This rank leaves or lends `bytes`.
-    fn mailbox_use_for_any(&self, kind: Kind, bytes: usize) -> Option<MailboxUse> {
+    fn mailbox_use_for_any(&self, kind: Collective, bytes: usize) -> Option<MailboxUse> {
         let mut mailbox_use = self.mailbox_use(kind, background::SLOT_BYTES)?;
         let (_, most_lent) = self.state.in_background(kind, self.size())?;
         mailbox_use.limits.lends =
@@ -218,10 +218,10 @@ impl<'a> Call<'a> {
 
     /// As [`Call::mailbox_use_for_any`], for an exchange with neighbours; where nothing can be lent, only if receivers
     /// know enough (`background::neighbours`).
-    fn mailbox_use_for_neighbours(&self, kind: Kind, bytes: usize) -> Option<MailboxUse> {
+    fn mailbox_use_for_neighbours(&self, kind: Collective, bytes: usize) -> Option<MailboxUse> {
         let (_, most_lent) = self.state.in_background(kind, self.size())?;
         let lends = || most_lent == usize::MAX && self.state.mailboxes(self.comm).is_some_and(|all| all.lends());
-        let is_known = kind == Kind::NeighborAllgather || self.comm.topo_test() != MPI_DIST_GRAPH;
+        let is_known = kind == Collective::NeighborAllgather || self.comm.topo_test() != MPI_DIST_GRAPH;
         if is_known || lends() { self.mailbox_use_for_any(kind, bytes) } else { None }
     }
 
@@ -267,7 +267,7 @@ impl<'a> Call<'a> {
 
     /// Begins the operation in shared memory, if there is any and `bytes` at once can be moved there.
     #[inline]
-    fn shared_call(&self, kind: Kind, bytes: usize) -> Option<SharedCall<'a>> {
+    fn shared_call(&self, kind: Collective, bytes: usize) -> Option<SharedCall<'a>> {
         let group = self.group.filter(|group| group.can_move(kind, bytes))?;
         SharedCall::begin(group, self.comm, &self.state.numbers, self.number + 1, kind, self.signature)
             .inspect(|_| group.count(kind, bytes))
@@ -275,7 +275,7 @@ impl<'a> Call<'a> {
 
     /// Begins an exchange with neighbours in shared memory, if it is done there. This rank sends blocks of at most
     /// `bytes`.
-    fn shared_exchange(&self, kind: Kind, bytes: usize) -> Option<SharedCall<'a>> {
+    fn shared_exchange(&self, kind: Collective, bytes: usize) -> Option<SharedCall<'a>> {
         let group = self.group.filter(|group| group.can_exchange(kind))?;
         SharedCall::begin(group, self.comm, &self.state.numbers, self.number + 1, kind, self.signature)
             .inspect(|_| group.count(kind, bytes))

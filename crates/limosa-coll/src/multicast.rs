@@ -34,7 +34,7 @@ pub fn multicast(comm: &Arc<Comm>, region: Region, source: i32, dests: &[i32], t
         }
     }
     let hosts = comm.world().hosts_of(comm.group());
-    let Some(place) = Place::find(&hosts, source as u32, dests, comm.rank()) else { return Ok(()) };
+    let Some(place) = TreePartners::find(&hosts, source as u32, dests, comm.rank()) else { return Ok(()) };
     let twin = comm.twin(Purpose::Multicast);
     let (mut arrived, mut outcome) = (region.len(), Ok(()));
     if let Some(from) = place.from {
@@ -55,16 +55,16 @@ pub fn multicast(comm: &Arc<Comm>, region: Region, source: i32, dests: &[i32], t
 
 /// Partners of a rank in the tree.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct TreePartners {
     /// The sender to this rank; `None` at the source.
     from: Option<u32>,
     /// The receivers from this rank, in this order.
     to: Vec<u32>,
 }
 
-impl Place {
+impl TreePartners {
     /// Finds the partners of `rank`, if it takes part. `hosts`: the host of each rank.
-    fn find(hosts: &[u32], source: u32, dests: &[i32], rank: u32) -> Option<Place> {
+    fn find(hosts: &[u32], source: u32, dests: &[i32], rank: u32) -> Option<TreePartners> {
         // The participating ranks by host, the leader of each host first, and the source's host first.
         let mut groups: Vec<Vec<u32>> = Vec::new();
         for member in [source].into_iter().chain(dests.iter().map(|dest| *dest as u32)) {
@@ -83,7 +83,7 @@ impl Place {
             from = from.or(parent(index).map(|parent| tree[parent]));
             to.extend(children(index, tree.len()).map(|child| tree[child]));
         }
-        Some(Place { from, to })
+        Some(TreePartners { from, to })
     }
 }
 
@@ -114,8 +114,8 @@ mod tests {
             let size = hosts.len();
             let source = (source % size) as u32;
             let dests: Vec<i32> = dests.iter().map(|dest| (dest % size) as i32).collect();
-            let places: BTreeMap<u32, Place> = (0..size as u32)
-                .filter_map(|rank| Some((rank, Place::find(&hosts, source, &dests, rank)?)))
+            let places: BTreeMap<u32, TreePartners> = (0..size as u32)
+                .filter_map(|rank| Some((rank, TreePartners::find(&hosts, source, &dests, rank)?)))
                 .collect();
             let wanted: BTreeSet<u32> = dests.iter().map(|dest| *dest as u32).chain([source]).collect();
             prop_assert_eq!(places.keys().copied().collect::<BTreeSet<_>>(), wanted.clone());

@@ -13,7 +13,7 @@ use limosa_p2p::memory::Region;
 use super::background::{self, NeighbourExchange};
 use super::buffer::{Blocks, Buffer};
 use super::choice::counts;
-use super::kind::Kind;
+use super::kind::Collective;
 use super::schedule::check_own;
 use super::shared::{self, Exchange, Sent};
 use super::{Call, Plan, Schedule};
@@ -30,8 +30,8 @@ pub fn run_allgather(call: &Call<'_>, send: &Buffer, receive: &Blocks) -> Result
     let neighbours = call.neighbours()?;
     receive.check_apart_from(neighbours.sources.len(), send)?;
     let own = own_blocks(neighbours, call.rank() as i32)?;
-    let call = &call.signed(Kind::NeighborAllgather);
-    let Some(shared_call) = call.shared_exchange(Kind::NeighborAllgather, send.bytes()) else {
+    let call = &call.signed(Collective::NeighborAllgather);
+    let Some(shared_call) = call.shared_exchange(Collective::NeighborAllgather, send.bytes()) else {
         return super::run(call.comm, allgather(call, send, receive)?);
     };
     let exchange = Exchange { neighbours, send: Sent::Whole(send), receive, own: &own };
@@ -48,9 +48,9 @@ pub fn run_alltoall(call: &Call<'_>, send: &Blocks, receive: &Blocks) -> Result<
     let (here, there) = (neighbours.destinations.len(), neighbours.sources.len());
     send.check_apart_from_others(here, receive, there)?;
     let own = own_blocks(neighbours, call.rank() as i32)?;
-    let call = &call.signed(Kind::NeighborAlltoall);
+    let call = &call.signed(Collective::NeighborAlltoall);
     let longest = if here == 0 { 0 } else { send.most_bytes(here) };
-    let Some(shared_call) = call.shared_exchange(Kind::NeighborAlltoall, longest) else {
+    let Some(shared_call) = call.shared_exchange(Collective::NeighborAlltoall, longest) else {
         return super::run(call.comm, alltoall(call, send, receive)?);
     };
     let exchange = Exchange { neighbours, send: Sent::Blocks(send), receive, own: &own };
@@ -63,7 +63,7 @@ pub fn run_alltoall(call: &Call<'_>, send: &Blocks, receive: &Blocks) -> Result<
 /// As for [`allgather`], and `MPI_ERR_NO_MEM`.
 pub fn background_allgather(call: &Call<'_>, send: &Buffer, receive: &Blocks) -> Result<Plan> {
     receive.check_apart_from(call.neighbours()?.sources.len(), send)?;
-    in_background(call, Kind::NeighborAllgather, Sent::Whole(send), receive)
+    in_background(call, Collective::NeighborAllgather, Sent::Whole(send), receive)
 }
 
 /// Plans what [`run_alltoall`] does as an operation in the background.
@@ -73,10 +73,10 @@ pub fn background_allgather(call: &Call<'_>, send: &Buffer, receive: &Blocks) ->
 pub fn background_alltoall(call: &Call<'_>, send: &Blocks, receive: &Blocks) -> Result<Plan> {
     let neighbours = call.neighbours()?;
     send.check_apart_from_others(neighbours.destinations.len(), receive, neighbours.sources.len())?;
-    in_background(call, Kind::NeighborAlltoall, Sent::Blocks(send), receive)
+    in_background(call, Collective::NeighborAlltoall, Sent::Blocks(send), receive)
 }
 
-fn in_background(call: &Call<'_>, kind: Kind, send: Sent<'_>, receive: &Blocks) -> Result<Plan> {
+fn in_background(call: &Call<'_>, kind: Collective, send: Sent<'_>, receive: &Blocks) -> Result<Plan> {
     let (call, neighbours) = (&call.signed(kind), call.neighbours()?);
     let own = own_blocks(neighbours, call.rank() as i32)?
         .into_iter()
@@ -103,7 +103,7 @@ fn in_background(call: &Call<'_>, kind: Kind, send: Sent<'_>, receive: &Blocks) 
 /// `MPI_ERR_TOPOLOGY`, `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`.
 pub fn allgather(call: &Call<'_>, send: &Buffer, receive: &Blocks) -> Result<Schedule> {
     receive.check_apart_from(call.neighbours()?.sources.len(), send)?;
-    exchange(call, Kind::NeighborAllgather, |_| send.region(), |block| receive.region(block))
+    exchange(call, Collective::NeighborAllgather, |_| send.region(), |block| receive.region(block))
 }
 
 /// Plans that every process sends a block to each of its neighbours. `send` has one block per destination, `receive`
@@ -114,12 +114,12 @@ pub fn allgather(call: &Call<'_>, send: &Buffer, receive: &Blocks) -> Result<Sch
 pub fn alltoall(call: &Call<'_>, send: &Blocks, receive: &Blocks) -> Result<Schedule> {
     let neighbours = call.neighbours()?;
     send.check_apart_from_others(neighbours.destinations.len(), receive, neighbours.sources.len())?;
-    exchange(call, Kind::NeighborAlltoall, |block| send.region(block), |block| receive.region(block))
+    exchange(call, Collective::NeighborAlltoall, |block| send.region(block), |block| receive.region(block))
 }
 
 fn exchange(
     call: &Call<'_>,
-    kind: Kind,
+    kind: Collective,
     send: impl Fn(usize) -> Region,
     receive: impl Fn(usize) -> Region,
 ) -> Result<Schedule> {

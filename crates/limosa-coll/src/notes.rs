@@ -34,7 +34,7 @@ use limosa_p2p::memory::Region;
 
 use super::buffer::Blocks;
 use super::disagreement;
-use super::kind::{Kind, Signed};
+use super::kind::{Collective, Signed};
 use super::memory::read;
 use super::schedule::mismatch;
 use limosa_mpi::error::{Error, Result};
@@ -61,29 +61,29 @@ pub(crate) const BY_MESSAGE: u64 = u64::MAX;
 
 /// A note to be posted. The body comes first and is aligned for all types, because reductions may combine there.
 #[repr(C, align(16))]
-pub(crate) struct Note {
+pub(crate) struct SlotNote {
     body: Body,
     form: u8,
 }
 
-impl Note {
+impl SlotNote {
     #[inline]
-    fn new(form: u8, words: [u64; 2]) -> Note {
+    fn new(form: u8, words: [u64; 2]) -> SlotNote {
         let [first, second] = words;
-        Note { form, body: [first, second, 0, 0, 0, 0] }
+        SlotNote { form, body: [first, second, 0, 0, 0, 0] }
     }
 
     /// Makes a note that the writer is in the operation, without bytes.
     #[inline]
-    pub(crate) fn signal() -> Note {
-        Note::new(0, [0; 2])
+    pub(crate) fn signal() -> SlotNote {
+        SlotNote::new(0, [0; 2])
     }
 
-    /// Makes a note of `len` bytes for all, at most 48, which the caller writes to [`Note::bytes`].
+    /// Makes a note of `len` bytes for all, at most 48, which the caller writes to [`SlotNote::bytes`].
     #[inline]
-    pub(crate) fn of_bytes(len: usize) -> Note {
+    pub(crate) fn of_bytes(len: usize) -> SlotNote {
         assert!(len <= BODY_BYTES, "{len} bytes do not fit a note");
-        Note::new(len as u8, [0; 2])
+        SlotNote::new(len as u8, [0; 2])
     }
 
     /// Returns the place of the bytes in a note that contains them.
@@ -94,48 +94,48 @@ impl Note {
 
     /// Makes a note of `len` bytes for all, or for each rank, in an area.
     #[inline]
-    pub(crate) fn of_area(len: usize, area: &Area) -> Note {
-        Note::new(AREA, [len as u64, area.number])
+    pub(crate) fn of_area(len: usize, area: &Area) -> SlotNote {
+        SlotNote::new(AREA, [len as u64, area.number])
     }
 
     /// Makes a note of a table in an area, with or without the bytes.
-    pub(crate) fn of_table(area: &Area) -> Note {
-        Note::new(TABLE, [area.bytes as u64, area.number])
+    pub(crate) fn of_table(area: &Area) -> SlotNote {
+        SlotNote::new(TABLE, [area.bytes as u64, area.number])
     }
 
     /// Makes a note of lines about so many blocks in an area, with or without the bytes.
-    pub(crate) fn of_blocks(area: &Area, blocks: usize) -> Note {
-        Note { form: BLOCKS, body: [area.bytes as u64, area.number, blocks as u64, 0, 0, 0] }
+    pub(crate) fn of_blocks(area: &Area, blocks: usize) -> SlotNote {
+        SlotNote { form: BLOCKS, body: [area.bytes as u64, area.number, blocks as u64, 0, 0, 0] }
     }
 
     /// Makes a note of lines about so many blocks in the writer's memory.
-    pub(crate) fn of_lent_blocks(address: u64, blocks: usize) -> Note {
-        Note { form: LENT_BLOCKS, body: [(blocks * BLOCK_LINE) as u64, address, blocks as u64, 0, 0, 0] }
+    pub(crate) fn of_lent_blocks(address: u64, blocks: usize) -> SlotNote {
+        SlotNote { form: LENT_BLOCKS, body: [(blocks * BLOCK_LINE) as u64, address, blocks as u64, 0, 0, 0] }
     }
 
     /// Makes a note of `len` bytes in the writer's memory.
-    pub(crate) fn of_address(len: usize, address: u64) -> Note {
-        Note::new(ADDRESS, [len as u64, address])
+    pub(crate) fn of_address(len: usize, address: u64) -> SlotNote {
+        SlotNote::new(ADDRESS, [len as u64, address])
     }
 
     /// Makes a note of an operand of `len` bytes in the writer's memory, to be combined by pieces, and of its result.
-    pub(crate) fn of_operand(len: usize, ends: Ends, shape: u64) -> Note {
-        Note { form: OPERAND, body: [len as u64, ends.operand, ends.result, shape, 0, 0] }
+    pub(crate) fn of_operand(len: usize, ends: Ends, shape: u64) -> SlotNote {
+        SlotNote { form: OPERAND, body: [len as u64, ends.operand, ends.result, shape, 0, 0] }
     }
 
     /// Makes a note of `len` bytes that come through the round buffers.
-    pub(crate) fn of_rounds(len: usize) -> Note {
-        Note::new(ROUNDS, [len as u64, 0])
+    pub(crate) fn of_rounds(len: usize) -> SlotNote {
+        SlotNote::new(ROUNDS, [len as u64, 0])
     }
 
     /// Makes a note of the group whose bytes are described by the note of this rank.
-    pub(crate) fn of_rank(rank: usize) -> Note {
-        Note::new(OF_RANK, [rank as u64, 0])
+    pub(crate) fn of_rank(rank: usize) -> SlotNote {
+        SlotNote::new(OF_RANK, [rank as u64, 0])
     }
 
     /// Makes a note that the writer takes no further part, or that the ranks disagree.
-    pub(crate) fn of_nothing() -> Note {
-        Note::new(NOTHING, [0; 2])
+    pub(crate) fn of_nothing() -> SlotNote {
+        SlotNote::new(NOTHING, [0; 2])
     }
 }
 
@@ -217,18 +217,18 @@ impl Lines {
     ///
     /// # Errors
     /// Rank `from` has written an invalid line.
-    pub(crate) fn find(&self, from: usize, me: usize, before: usize) -> Result<Option<Found>> {
+    pub(crate) fn find(&self, from: usize, me: usize, before: usize) -> Result<Option<PostedBytes>> {
         // SAFETY: the area has so many lines, as was checked; any bytes are integers.
         let line = |at: usize| unsafe { self.start.add(at * BLOCK_LINE).cast::<[u64; 3]>().read_unaligned() };
         let mut for_this = (0..self.blocks).map(line).filter(|[_, _, rank]| *rank == me as u64);
         let Some([place, len, _]) = for_this.nth(before) else { return Ok(None) };
         Ok(Some(match place {
             place if place < self.bytes && len <= self.bytes - place => {
-                Found::here(len, self.start.wrapping_add(place as usize))
+                PostedBytes::here(len, self.start.wrapping_add(place as usize))
             }
             place if place < self.bytes => return Err(nonsense(from)),
-            BY_MESSAGE => Found { len: len as usize, place: Location::ByMessage },
-            address => Found { len: len as usize, place: Location::There { address } },
+            BY_MESSAGE => PostedBytes { len: len as usize, place: Location::ByMessage },
+            address => PostedBytes { len: len as usize, place: Location::There { address } },
         }))
     }
 }
@@ -242,7 +242,7 @@ pub(crate) fn write_block_line(lines: &mut [u8], block: usize, place: u64, len: 
 
 /// Length and location of a contribution, or of its part for this rank, from its note.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
+pub(crate) struct PostedBytes {
     /// Number of bytes.
     pub(crate) len: usize,
     /// Location of the bytes.
@@ -289,9 +289,9 @@ pub(crate) enum Location {
     Nowhere,
 }
 
-impl Found {
-    fn here(len: u64, start: *const u8) -> Found {
-        Found { len: len as usize, place: Location::Here(start) }
+impl PostedBytes {
+    fn here(len: u64, start: *const u8) -> PostedBytes {
+        PostedBytes { len: len as usize, place: Location::Here(start) }
     }
 
     /// Fails unless the number of bytes is the one that this rank expects.
@@ -299,7 +299,7 @@ impl Found {
     /// # Errors
     /// `MPI_ERR_TRUNCATE` or `MPI_ERR_COUNT`.
     #[inline(always)]
-    pub(crate) fn check(self, rank: usize, expected: usize) -> Result<Found> {
+    pub(crate) fn check(self, rank: usize, expected: usize) -> Result<PostedBytes> {
         if self.len == expected { Ok(self) } else { Err(mismatch(rank, self.len, expected)) }
     }
 }
@@ -321,7 +321,7 @@ pub(crate) trait Notes {
 
     /// Posts this rank's note for operation `number`.
     #[inline(always)]
-    fn post(&self, number: u64, call: Signed, note: &Note) {
+    fn post(&self, number: u64, call: Signed, note: &SlotNote) {
         self.slots().post(number, call.word, note.form.into(), &note.body);
     }
 
@@ -337,7 +337,7 @@ pub(crate) trait Notes {
 
     /// Posts the note of the group, on behalf of all.
     #[inline]
-    fn post_for_all(&self, number: u64, call: Signed, note: &Note) {
+    fn post_for_all(&self, number: u64, call: Signed, note: &SlotNote) {
         self.slots().post_for_all(number, call.word, note.form.into(), &note.body);
     }
 
@@ -351,23 +351,23 @@ pub(crate) trait Notes {
     /// # Errors
     /// The rank is in another operation, has left this one out, or has written an invalid note.
     #[inline(always)]
-    fn find(&self, rank: usize, number: u64, call: Signed) -> Result<Found> {
+    fn find(&self, rank: usize, number: u64, call: Signed) -> Result<PostedBytes> {
         let form = self.form_of(rank, number, call)?;
         let body = self.slots().body_of(rank, number);
         if usize::from(form) <= BODY_BYTES {
-            return Ok(Found { len: form.into(), place: Location::Here(body.cast()) });
+            return Ok(PostedBytes { len: form.into(), place: Location::Here(body.cast()) });
         }
         // SAFETY: the note was posted, and its writer leaves it alone until this rank has finished the operation.
         let [len, area, ..] = unsafe { *body };
         if form == AREA && area == 0 && len <= self.slots().slot_bytes() as u64 {
-            return Ok(Found::here(len, self.slots().slot_of(rank, number)));
+            return Ok(PostedBytes::here(len, self.slots().slot_of(rank, number)));
         }
         self.find_elsewhere(rank, number, call, form)
     }
 
     /// Finds a contribution that is neither in its note nor in its slot.
     #[inline(never)]
-    fn find_elsewhere(&self, rank: usize, number: u64, call: Signed, form: u8) -> Result<Found> {
+    fn find_elsewhere(&self, rank: usize, number: u64, call: Signed, form: u8) -> Result<PostedBytes> {
         // SAFETY: the note was posted, and its writer leaves it alone until this rank has finished the operation.
         let [len, second, result, shape, ..] = unsafe { *self.slots().body_of(rank, number) };
         let size = self.slots().size();
@@ -379,22 +379,22 @@ pub(crate) trait Notes {
             LENT_BLOCKS if result.checked_mul(BLOCK_LINE as u64) == Some(len) => {
                 Location::InLentBlocks { address: second, blocks: result as usize }
             }
-            AREA => return Ok(Found::here(len, self.area(rank, number, second, Some(len))?)),
+            AREA => return Ok(PostedBytes::here(len, self.area(rank, number, second, Some(len))?)),
             ADDRESS => Location::There { address: second },
             OPERAND => Location::Operand { ends: Ends { operand: second, result }, shape },
             ROUNDS => Location::InRounds,
-            NOTHING => return Ok(Found { len: 0, place: Location::Nowhere }),
+            NOTHING => return Ok(PostedBytes { len: 0, place: Location::Nowhere }),
             OF_RANK if rank == size && len < size as u64 => return self.find(len as usize, number, call),
             _ => return Err(nonsense(rank)),
         };
-        Ok(Found { len: len as usize, place })
+        Ok(PostedBytes { len: len as usize, place })
     }
 
     /// Finds the contribution of a rank for this rank. Its note must be posted.
     ///
     /// # Errors
     /// As for [`Notes::find`].
-    fn find_part(&self, rank: usize, number: u64, call: Signed) -> Result<Found> {
+    fn find_part(&self, rank: usize, number: u64, call: Signed) -> Result<PostedBytes> {
         let form = self.form_of(rank, number, call)?;
         let (size, me) = (self.slots().size(), self.slots().me());
         let body = self.slots().body_of(rank, number);
@@ -402,7 +402,7 @@ pub(crate) trait Notes {
             let len = usize::from(form);
             let fits = len * size <= BODY_BYTES;
             return if fits {
-                Ok(Found::here(len as u64, body.cast::<u8>().wrapping_add(me * len)))
+                Ok(PostedBytes::here(len as u64, body.cast::<u8>().wrapping_add(me * len)))
             } else {
                 Err(nonsense(rank))
             };
@@ -412,7 +412,7 @@ pub(crate) trait Notes {
         match form {
             AREA => {
                 let start = self.area(rank, number, area, first.checked_mul(size as u64))?;
-                Ok(Found::here(first, start.wrapping_add(me * first as usize)))
+                Ok(PostedBytes::here(first, start.wrapping_add(me * first as usize)))
             }
             TABLE => {
                 let start =
@@ -421,14 +421,14 @@ pub(crate) trait Notes {
                 let [place, len] = unsafe { start.add(me * LINE).cast::<[u64; 2]>().read_unaligned() };
                 match place {
                     place if place < first && len <= first - place => {
-                        Ok(Found::here(len, start.wrapping_add(place as usize)))
+                        Ok(PostedBytes::here(len, start.wrapping_add(place as usize)))
                     }
                     place if place < first => Err(nonsense(rank)),
-                    BY_MESSAGE => Ok(Found { len: len as usize, place: Location::ByMessage }),
-                    address => Ok(Found { len: len as usize, place: Location::There { address } }),
+                    BY_MESSAGE => Ok(PostedBytes { len: len as usize, place: Location::ByMessage }),
+                    address => Ok(PostedBytes { len: len as usize, place: Location::There { address } }),
                 }
             }
-            NOTHING => Ok(Found { len: 0, place: Location::Nowhere }),
+            NOTHING => Ok(PostedBytes { len: 0, place: Location::Nowhere }),
             _ => Err(nonsense(rank)),
         }
     }
@@ -513,7 +513,7 @@ pub(crate) trait Notes {
 }
 
 #[cold]
-fn left_out((rank, size): (usize, usize), kind: Kind, form: &str) -> Error {
+fn left_out((rank, size): (usize, usize), kind: Collective, form: &str) -> Error {
     let subject = if rank < size { format!("rank {rank}") } else { "the last rank to arrive".to_owned() };
     let own = kind.name();
     Error::new(
@@ -527,7 +527,7 @@ fn left_out((rank, size): (usize, usize), kind: Kind, form: &str) -> Error {
 
 /// Makes the error that a rank takes no further part, and that its note is void.
 #[cold]
-pub(crate) fn given_up(rank: usize, kind: Kind) -> Error {
+pub(crate) fn given_up(rank: usize, kind: Collective) -> Error {
     let detail = format!(
         "rank {rank} has given up {}, because a process of the communicator has died, or its ranks disagree",
         kind.name()
@@ -543,7 +543,7 @@ pub(crate) fn nonsense(rank: usize) -> Error {
 
 /// Makes the error that a rank takes no further part.
 #[cold]
-pub(crate) fn withdrawn(rank: usize, kind: Kind) -> Error {
+pub(crate) fn withdrawn(rank: usize, kind: Collective) -> Error {
     let name = kind.name();
     let detail = format!("rank {rank} has withdrawn from {name}: it or a rank before it has another number of bytes");
     Error::new(limosa_mpi::consts::MPI_ERR_COUNT, detail)
@@ -551,7 +551,7 @@ pub(crate) fn withdrawn(rank: usize, kind: Kind) -> Error {
 
 /// Makes the error that the note of the group has no bytes, though all ranks agree.
 #[cold]
-pub(crate) fn failed_for_all(kind: Kind) -> Error {
+pub(crate) fn failed_for_all(kind: Collective) -> Error {
     let name = kind.name();
     let detail = format!(
         "the rank that was to combine the operands of {name} for all could not: the error that it got says why"

@@ -129,7 +129,7 @@ pub(super) fn whole(sort: Sort, number: u64, latest: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kind::Kind;
+    use crate::kind::Collective;
     use proptest::prelude::*;
 
     proptest! {
@@ -137,7 +137,7 @@ mod tests {
         fn tags_are_read_as_they_were_written(number: u64, root in 0usize..5000, sort in 0usize..3) {
             let number = number >> 8;
             let sort = Sort::ALL[sort];
-            let signature = Signature::rooted(Kind::Bcast, root).called(sort);
+            let signature = Signature::rooted(Collective::Bcast, root).called(sort);
             let tag = tag(number, signature);
             prop_assert!(tag >= 0);
             let read = read_tag(tag);

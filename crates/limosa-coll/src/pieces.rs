@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use crate::access::Access;
 use crate::memory::Scratch;
-use crate::notes::{Ends, Found, Location, nonsense};
+use crate::notes::{Ends, Location, PostedBytes, nonsense};
 use crate::reducer::Reducer;
 use limosa_mpi::error::{Error, Result};
 use limosa_mpi::mix::mix;
@@ -46,6 +46,18 @@ impl Delivery {
             end
         });
         Delivery::Parts(ends.collect())
+    }
+
+    /// Whether a rank gets any of these bytes of the result.
+    pub(crate) fn reaches(&self, rank: usize, bytes: Range<usize>) -> bool {
+        match self {
+            Delivery::All | Delivery::Prefixes { .. } => true,
+            Delivery::To(root) => *root == rank,
+            Delivery::Parts(ends) => {
+                let start = if rank == 0 { 0 } else { ends[rank - 1] };
+                start < bytes.end && bytes.start < ends[rank]
+            }
+        }
     }
 
     /// Returns the number of ranks, from rank 0, whose combined operands a rank gets, and the range of bytes.
@@ -94,7 +106,12 @@ impl Pieces {
     /// # Errors
     /// `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT` or `MPI_ERR_ARG`: ranks differ in the number of bytes, or in the division.
     /// All ranks then get the error.
-    pub(crate) fn ends(self, shape: u64, ranks: usize, posted: impl Fn(usize) -> Result<Found>) -> Result<Vec<Ends>> {
+    pub(crate) fn ends(
+        self,
+        shape: u64,
+        ranks: usize,
+        posted: impl Fn(usize) -> Result<PostedBytes>,
+    ) -> Result<Vec<Ends>> {
         let of = |rank| match posted(rank)?.check(rank, self.bytes)?.place {
             Location::Operand { ends, shape: other } if other == shape => Ok(ends),
             Location::Operand { .. } => Err(differs(rank)),
@@ -126,7 +143,7 @@ fn differs(rank: usize) -> Error {
 }
 
 /// A reduction whose pieces are to be combined.
-pub(crate) struct Work<'a, A> {
+pub(crate) struct PieceReduction<'a, A> {
     pub(crate) access: &'a A,
     pub(crate) reducer: &'a Reducer<'a>,
     pub(crate) pieces: Pieces,
@@ -137,7 +154,7 @@ pub(crate) struct Work<'a, A> {
     pub(crate) own_result: Option<*mut u8>,
 }
 
-impl<A: Access> Work<'_, A> {
+impl<A: Access> PieceReduction<'_, A> {
     /// Combines a piece and writes it to all ranks that receive it.
     ///
     /// # Errors
@@ -180,7 +197,7 @@ impl<A: Access> Work<'_, A> {
     /// Combines the operands of all ranks; in this rank's result if it gets the same bytes, else in scratch memory.
     ///
     /// # Safety
-    /// As for [`Work::piece`].
+    /// As for [`PieceReduction::piece`].
     unsafe fn combined(&self, offset: usize, len: usize, own: bool, scratch: [*mut u8; 2]) -> Result<*mut u8> {
         let own_result = self.own_result.filter(|result| own && *result != self.own_operand);
         let into = own_result.map_or(scratch[0], |result| result.wrapping_add(offset));
@@ -202,7 +219,7 @@ impl<A: Access> Work<'_, A> {
     /// Writes to each rank the combined operands of lower ranks.
     ///
     /// # Safety
-    /// As for [`Work::piece`].
+    /// As for [`PieceReduction::piece`].
     unsafe fn prefixes(&self, offset: usize, len: usize, with_own: bool, scratch: [*mut u8; 2]) -> Result<()> {
         let [mut before, mut now] = scratch;
         for rank in 0..self.ranks.len() {

@@ -13,17 +13,17 @@ use limosa_mpi::error::Result;
 use limosa_mpi::operation::Operation;
 
 /// A planned collective in the background.
-pub struct Plan(Way);
+pub struct Plan(PlanPath);
 
 /// Messages, or mailboxes.
-enum Way {
+enum PlanPath {
     Messages(Schedule),
     Mailboxes(Arc<BackgroundOp>),
 }
 
 impl Plan {
     pub(super) fn at(mailbox_use: MailboxUse, exchange: Exchange) -> Plan {
-        Plan(Way::Mailboxes(BackgroundOp::new(mailbox_use, exchange)))
+        Plan(PlanPath::Mailboxes(BackgroundOp::new(mailbox_use, exchange)))
     }
 
     /// Returns the operation for a request. The messages of all starts have the tag that was drawn at planning, and a
@@ -31,8 +31,8 @@ impl Plan {
     /// orders.
     pub fn into_operation(self, comm: &Arc<Comm>) -> Arc<dyn Operation> {
         match self.0 {
-            Way::Messages(schedule) => ScheduleRun::new(comm, schedule),
-            Way::Mailboxes(mut operation) => {
+            PlanPath::Messages(schedule) => ScheduleRun::new(comm, schedule),
+            PlanPath::Mailboxes(mut operation) => {
                 Arc::get_mut(&mut operation).expect("this is the only reference").prepare(comm);
                 operation
             }
@@ -42,22 +42,22 @@ impl Plan {
 
 impl From<Schedule> for Plan {
     fn from(schedule: Schedule) -> Plan {
-        Plan(Way::Messages(schedule))
+        Plan(PlanPath::Messages(schedule))
     }
 }
 
 /// A planned operation by messages.
-pub(super) enum Work {
+pub(super) enum MessagePlan {
     Flat(Schedule),
     Composed(Composition),
 }
 
-impl Work {
+impl MessagePlan {
     /// Plans an operation among all ranks.
-    pub(super) fn flat(call: &Call<'_>, plan: impl FnOnce(&mut Schedule) -> Result<()>) -> Result<Work> {
+    pub(super) fn flat(call: &Call<'_>, plan: impl FnOnce(&mut Schedule) -> Result<()>) -> Result<MessagePlan> {
         let mut schedule = Schedule::new(call);
         plan(&mut schedule)?;
-        Ok(Work::Flat(schedule))
+        Ok(MessagePlan::Flat(schedule))
     }
 
     /// Runs it in the calling thread.
@@ -67,8 +67,8 @@ impl Work {
     /// machine.
     pub(super) fn run(self, call: &Call<'_>) -> Result<()> {
         match self {
-            Work::Flat(schedule) => run(call.comm, schedule),
-            Work::Composed(composition) => composition.run(call),
+            MessagePlan::Flat(schedule) => run(call.comm, schedule),
+            MessagePlan::Composed(composition) => composition.run(call),
         }
     }
 
@@ -78,8 +78,8 @@ impl Work {
     /// `MPI_ERR_NO_MEM`.
     pub(super) fn into_schedule(self, call: &Call<'_>) -> Result<Schedule> {
         match self {
-            Work::Flat(schedule) => Ok(schedule),
-            Work::Composed(composition) => composition.into_schedule(call),
+            MessagePlan::Flat(schedule) => Ok(schedule),
+            MessagePlan::Composed(composition) => composition.into_schedule(call),
         }
     }
 }

@@ -5,9 +5,9 @@
 //! run the schedules of all ranks against each other in one thread.
 //!
 //! | step | meaning |
+//! |---|---|
 //! | send, receive | starts a transfer to or from a rank; transfers between two waits are one *round* |
 //! | wait | waits until all started transfers have ended |
-//! | copy, reduce | done at once, in the order of the list |
 //! | copy, reduce | done at once, in the order of the list |
 //!
 //! Contract
@@ -33,7 +33,7 @@ use limosa_p2p::memory::Region;
 
 use super::buffer::Buffer;
 use super::call_log::LoggedCall;
-use super::kind::{Kind, Signature, Signed};
+use super::kind::{Collective, Signature, Signed};
 use super::numbers;
 use limosa_mpi::datatype::{Datatype, Held};
 use limosa_mpi::error::{Error, Result, error_of};
@@ -72,7 +72,7 @@ pub struct Member {
 
 impl Member {
     /// Returns the operation of this kind with this member's signature.
-    pub(super) fn signed(self, kind: Kind) -> Signed {
+    pub(super) fn signed(self, kind: Collective) -> Signed {
         if self.signature.is_known() { Signed::alone(kind, self.signature) } else { kind.into() }
     }
 }

@@ -6,7 +6,7 @@ use super::background::Mailboxes;
 use super::call_log::CallLog;
 use super::choice::{self, Background};
 use super::hosts::Hosts;
-use super::kind::{KINDS, Kind};
+use super::kind::{Collective, KINDS};
 use super::numbers::Numbers;
 use super::shared::{HostGroup, SharedGroup};
 use limosa_mpi::comm::{Attachment, Comm};
@@ -131,7 +131,7 @@ impl CommState {
     }
 
     /// Returns the limits of an operation in the background on this communicator.
-    pub(super) fn in_background(&self, kind: Kind, ranks: usize) -> Background {
+    pub(super) fn in_background(&self, kind: Collective, ranks: usize) -> Background {
         self.limits.get_or_init(|| choice::in_background(ranks))[kind as usize - 1]
     }
 }

@@ -37,6 +37,7 @@ pub mod courier;
 pub mod format;
 mod inbox;
 mod listing;
+pub mod map;
 mod notices;
 mod outbox;
 
@@ -56,7 +57,7 @@ const BOARD: &str = "board";
 pub struct Folders(PathBuf);
 
 impl Folders {
-    /// The folders below this one.
+    /// Returns the folders below this folder.
     pub fn below(root: &Path) -> Folders {
         Folders(root.to_owned())
     }
@@ -73,7 +74,7 @@ impl Folders {
 
     /// Whether a courier has made them, which carries messages to other hosts.
     pub fn has_map(&self) -> bool {
-        courier::map::path(self).exists()
+        map::path(self).exists()
     }
 
     /// Records that process `who`, of `of` processes, no longer uses the folders. The last process deletes them, with

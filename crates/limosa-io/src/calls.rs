@@ -11,9 +11,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use limosa_mpi::consts::MPI_ERR_IO;
 use limosa_mpi::datatype::Datatype;
-use limosa_mpi::error::{Error, Result};
+use limosa_mpi::error::Result;
 use limosa_mpi::fail;
 use limosa_mpi::request::{self, Request};
 use limosa_p2p::memory::Region;
@@ -21,27 +20,8 @@ use limosa_p2p::memory::Region;
 use crate::agree;
 use crate::background::{Background, Convert};
 use crate::datarep::room;
-use crate::file::File;
+use crate::file::{Direction, File, Split, SplitAccess};
 use crate::view::View;
-
-/// Direction of an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the file to memory.
-    Read,
-    /// From memory to the file.
-    Write,
-}
-
-impl Direction {
-    fn is_write(self) -> bool {
-        self == Direction::Write
-    }
-
-    fn noun(self) -> &'static str {
-        if self.is_write() { "write" } else { "read" }
-    }
-}
 
 /// File position at which an access begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,27 +34,6 @@ pub enum AccessPosition {
     Shared,
     /// The shared pointer, with all processes in rank order.
     Ordered,
-}
-
-/// Kind of a split collective access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Split {
-    /// `_all`
-    All,
-    /// `_at_all`
-    AtAll,
-    /// `_ordered`
-    Ordered,
-}
-
-impl Split {
-    fn name(self) -> &'static str {
-        match self {
-            Split::All => "all",
-            Split::AtAll => "at_all",
-            Split::Ordered => "ordered",
-        }
-    }
 }
 
 /// Buffer of the program.
@@ -92,26 +51,6 @@ pub struct Buffer {
 
 // SAFETY: the program does not touch the buffer until the operation is complete, on whatever thread it runs.
 unsafe impl Send for Buffer {}
-
-/// A split collective access in progress.
-pub(crate) struct SplitAccess {
-    split: Split,
-    direction: Direction,
-    base: usize,
-    request: Arc<Request>,
-}
-
-impl SplitAccess {
-    fn is_in_the_way(&self) -> Error {
-        let detail = format!(
-            "MPI_File_{}_{}_begin was called before, and has not been ended: until then no other collective access to \
-             the file is allowed",
-            self.direction.noun(),
-            self.split.name()
-        );
-        Error::new(MPI_ERR_IO, detail)
-    }
-}
 
 /// Data of an access in file representation: those of the program's buffer, or converted ones.
 struct Stream {

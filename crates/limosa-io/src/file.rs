@@ -22,6 +22,7 @@ use limosa_mpi::error::{Error, Result};
 use limosa_mpi::fail;
 use limosa_mpi::group::Group;
 use limosa_mpi::info::Info;
+use limosa_mpi::request::Request;
 use parking_lot::{Mutex, RwLock};
 use rustix::fs::{FallocateFlags, Mode};
 use rustix::io::Errno;
@@ -29,7 +30,6 @@ use rustix::io::Errno;
 use crate::access::Core;
 use crate::agree;
 use crate::amode::Amode;
-use crate::calls::SplitAccess;
 use crate::datarep::{Datarep, room};
 use crate::hints::Values;
 use crate::mapped::Kept;
@@ -37,6 +37,66 @@ use crate::pointers::SharedPointer;
 use crate::strips::Strips;
 use crate::system::{SystemFile, error_of};
 use crate::view::View;
+
+/// Direction of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the file to memory.
+    Read,
+    /// From memory to the file.
+    Write,
+}
+
+impl Direction {
+    pub(crate) fn is_write(self) -> bool {
+        self == Direction::Write
+    }
+
+    pub(crate) fn noun(self) -> &'static str {
+        if self.is_write() { "write" } else { "read" }
+    }
+}
+
+/// Kind of a split collective access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Split {
+    /// `_all`
+    All,
+    /// `_at_all`
+    AtAll,
+    /// `_ordered`
+    Ordered,
+}
+
+impl Split {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Split::All => "all",
+            Split::AtAll => "at_all",
+            Split::Ordered => "ordered",
+        }
+    }
+}
+
+/// A split collective access in progress.
+pub(crate) struct SplitAccess {
+    pub split: Split,
+    pub direction: Direction,
+    pub base: usize,
+    pub request: Arc<Request>,
+}
+
+impl SplitAccess {
+    pub(crate) fn is_in_the_way(&self) -> Error {
+        let detail = format!(
+            "MPI_File_{}_{}_begin was called before, and has not been ended: until then no other collective access to \
+             the file is allowed",
+            self.direction.noun(),
+            self.split.name()
+        );
+        Error::new(MPI_ERR_IO, detail)
+    }
+}
 
 /// An open file.
 pub struct File {
@@ -514,4 +574,77 @@ fn fill(file: &SystemFile, size: u64) -> Result<()> {
         at += file.write(&zeros[..zeros.len().min((size - at) as usize)], at)? as u64;
     }
     Ok(())
+}
+
+/// File pointers (MPI-5 section 14.4): one per process, and one shared by all. Both count etypes of the view.
+impl File {
+    /// Returns the target of a seek.
+    fn target(&self, offset: i64, whence: c_int, current: impl FnOnce() -> Result<i64>) -> Result<i64> {
+        let base = match whence {
+            MPI_SEEK_SET => 0,
+            MPI_SEEK_CUR => current()?,
+            MPI_SEEK_END => self.view().end(self.core.system.size()?),
+            _ => fail!(MPI_ERR_ARG, "whence is {whence}, but must be MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END"),
+        };
+        match base.checked_add(offset) {
+            Some(to) if to >= 0 => Ok(to),
+            _ => fail!(MPI_ERR_ARG, "the offset {offset} from {base} lies before the beginning of the view"),
+        }
+    }
+
+    /// Performs `MPI_File_seek`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG`, `MPI_ERR_UNSUPPORTED_OPERATION`.
+    pub fn seek(&self, offset: i64, whence: c_int) -> Result<()> {
+        self.check_not_sequential()?;
+        let mut position = self.position.lock();
+        *position = self.target(offset, whence, || Ok(*position))?;
+        Ok(())
+    }
+
+    /// Performs `MPI_File_get_position`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_UNSUPPORTED_OPERATION`.
+    pub fn position(&self) -> Result<i64> {
+        self.check_not_sequential()?;
+        Ok(*self.position.lock())
+    }
+
+    /// Performs `MPI_File_seek_shared`, collectively.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG`, `MPI_ERR_NOT_SAME`, `MPI_ERR_UNSUPPORTED_OPERATION`.
+    pub fn seek_shared(&self, offset: i64, whence: c_int) -> Result<()> {
+        let checked = self.check_not_sequential();
+        let value = (offset as u64).rotate_left(16) ^ u64::from(whence as u32);
+        agree::on_same(&self.comm, checked, value, "offset and whence")?;
+        let sought = if self.comm.rank() == 0 {
+            self.target(offset, whence, || self.shared.get()).and_then(|to| self.shared.set(to))
+        } else {
+            Ok(())
+        };
+        agree::on_outcome(&self.comm, sought)
+    }
+
+    /// Performs `MPI_File_get_position_shared`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_UNSUPPORTED_OPERATION`.
+    pub fn shared_position(&self) -> Result<i64> {
+        self.check_not_sequential()?;
+        self.shared.get()
+    }
+
+    /// Performs `MPI_File_get_byte_offset`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG`, `MPI_ERR_UNSUPPORTED_OPERATION`.
+    pub fn byte_offset(&self, offset: i64) -> Result<i64> {
+        self.check_not_sequential()?;
+        let view = self.view();
+        let at = self.stream_offset(&view, offset)?;
+        Ok(view.byte_of(at) as i64)
+    }
 }

@@ -46,6 +46,6 @@ mod strips;
 mod system;
 mod view;
 
-pub use calls::{AccessPosition, Buffer, Direction, Split};
+pub use calls::{AccessPosition, Buffer};
 pub use datarep::{Conversion, Datarep, Extent, register};
-pub use file::{File, default_errhandler, delete, set_default_errhandler};
+pub use file::{Direction, File, Split, default_errhandler, delete, set_default_errhandler};

@@ -1,4 +1,4 @@
-//! File pointers (MPI-5 section 14.4): one per process, and one shared by all. Both count etypes of the view.
+//! The shared file pointer (MPI-5 section 14.4), in etypes of the view.
 //!
 //! The shared pointer is a number in a window at the first process. Every process advances it by one atomic operation,
 //! without the participation of the first process's program.
@@ -11,13 +11,9 @@ use limosa_mpi::comm::Comm;
 use limosa_mpi::consts::*;
 use limosa_mpi::datatype::Datatype;
 use limosa_mpi::error::Result;
-use limosa_mpi::fail;
 use limosa_mpi::op::Op;
 use limosa_p2p::memory::Region;
 use limosa_rma::{At, Flavor, Origin, Window, WindowPart};
-
-use crate::agree;
-use crate::file::File;
 
 /// The shared file pointer.
 pub(crate) enum SharedPointer {
@@ -101,77 +97,5 @@ impl SharedPointer {
     /// Those of windows.
     pub fn set(&self, to: i64) -> Result<()> {
         self.apply(MPI_REPLACE, to).map(|_| ())
-    }
-}
-
-impl File {
-    /// Returns the target of a seek.
-    fn target(&self, offset: i64, whence: c_int, current: impl FnOnce() -> Result<i64>) -> Result<i64> {
-        let base = match whence {
-            MPI_SEEK_SET => 0,
-            MPI_SEEK_CUR => current()?,
-            MPI_SEEK_END => self.view().end(self.core.system.size()?),
-            _ => fail!(MPI_ERR_ARG, "whence is {whence}, but must be MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END"),
-        };
-        match base.checked_add(offset) {
-            Some(to) if to >= 0 => Ok(to),
-            _ => fail!(MPI_ERR_ARG, "the offset {offset} from {base} lies before the beginning of the view"),
-        }
-    }
-
-    /// Performs `MPI_File_seek`.
-    ///
-    /// # Errors
-    /// `MPI_ERR_ARG`, `MPI_ERR_UNSUPPORTED_OPERATION`.
-    pub fn seek(&self, offset: i64, whence: c_int) -> Result<()> {
-        self.check_not_sequential()?;
-        let mut position = self.position.lock();
-        *position = self.target(offset, whence, || Ok(*position))?;
-        Ok(())
-    }
-
-    /// Performs `MPI_File_get_position`.
-    ///
-    /// # Errors
-    /// `MPI_ERR_UNSUPPORTED_OPERATION`.
-    pub fn position(&self) -> Result<i64> {
-        self.check_not_sequential()?;
-        Ok(*self.position.lock())
-    }
-
-    /// Performs `MPI_File_seek_shared`, collectively.
-    ///
-    /// # Errors
-    /// `MPI_ERR_ARG`, `MPI_ERR_NOT_SAME`, `MPI_ERR_UNSUPPORTED_OPERATION`.
-    pub fn seek_shared(&self, offset: i64, whence: c_int) -> Result<()> {
-        let checked = self.check_not_sequential();
-        let value = (offset as u64).rotate_left(16) ^ u64::from(whence as u32);
-        agree::on_same(&self.comm, checked, value, "offset and whence")?;
-        let sought = if self.comm.rank() == 0 {
-            self.target(offset, whence, || self.shared.get()).and_then(|to| self.shared.set(to))
-        } else {
-            Ok(())
-        };
-        agree::on_outcome(&self.comm, sought)
-    }
-
-    /// Performs `MPI_File_get_position_shared`.
-    ///
-    /// # Errors
-    /// `MPI_ERR_UNSUPPORTED_OPERATION`.
-    pub fn shared_position(&self) -> Result<i64> {
-        self.check_not_sequential()?;
-        self.shared.get()
-    }
-
-    /// Performs `MPI_File_get_byte_offset`.
-    ///
-    /// # Errors
-    /// `MPI_ERR_ARG`, `MPI_ERR_UNSUPPORTED_OPERATION`.
-    pub fn byte_offset(&self, offset: i64) -> Result<i64> {
-        self.check_not_sequential()?;
-        let view = self.view();
-        let at = self.stream_offset(&view, offset)?;
-        Ok(view.byte_of(at) as i64)
     }
 }

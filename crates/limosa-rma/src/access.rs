@@ -18,6 +18,7 @@ use crate::conflicts::Act;
 use crate::fetch::Fetch;
 use crate::guard::Guard;
 use crate::packets::Parcel;
+use crate::station::AwaitedAnswers;
 use crate::window::{Reach, Window, WindowTarget};
 use crate::wire::{Action, Header};
 
@@ -116,7 +117,12 @@ impl Window {
         }
         let fetch = request.then(|| Fetch::new(self, found.rank));
         let header = |pieces| Header::plain(Action::Get, pieces);
-        self.send_parts(Parcel { fetch: fetch.clone(), ..found.parcel(at, len, 1) }, &header, None, Some(origin))?;
+        self.send_parts(
+            Parcel { awaited: answers_of(&fetch), ..found.parcel(at, len, 1) },
+            &header,
+            None,
+            Some(origin),
+        )?;
         Ok(under_way(request, fetch))
     }
 
@@ -187,7 +193,7 @@ impl Window {
         let fetch = (request && result.is_some()).then(|| Fetch::new(self, found.rank));
         let action = if result.is_some() { Action::Fetch } else { Action::Accumulate };
         let header = |pieces| Header::typed(action, Some(combine.op()), combine.element(), pieces);
-        let parcel = Parcel { fetch: fetch.clone(), ..found.parcel(at, found.bytes, combine.unit()) };
+        let parcel = Parcel { awaited: answers_of(&fetch), ..found.parcel(at, found.bytes, combine.unit()) };
         self.send_parts(parcel, &header, origin.map(|origin| &origin.region), result)?;
         Ok(under_way(request, fetch))
     }
@@ -449,7 +455,7 @@ impl<'w> CheckedTarget<'w> {
     fn parcel(&self, at: &At<'_>, bytes: usize, unit: usize) -> Parcel {
         // SAFETY: offsets instead of addresses; nothing is accessed.
         let places = unsafe { at.datatype.region(self.offset as usize as *mut u8, at.count as usize) };
-        Parcel { target: self.rank, places, bytes, unit, fetch: None }
+        Parcel { target: self.rank, places, bytes, unit, awaited: None }
     }
 }
 
@@ -503,11 +509,16 @@ fn done(request: bool) -> Option<Arc<Request>> {
     request.then(|| Request::done(None, End::empty()))
 }
 
+/// Returns the answers of an access with a request.
+fn answers_of(fetch: &Option<Arc<Fetch>>) -> Option<Arc<AwaitedAnswers>> {
+    fetch.as_ref().map(|fetch| fetch.answers.clone())
+}
+
 /// Returns the request of an access whose answers are pending.
 fn under_way(request: bool, fetch: Option<Arc<Fetch>>) -> Option<Arc<Request>> {
     match fetch {
         Some(fetch) => {
-            fetch.part_came();
+            fetch.answers.count();
             Some(Request::under_way(None, fetch as Arc<dyn Operation>))
         }
         None => done(request),

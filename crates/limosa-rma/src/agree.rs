@@ -1,12 +1,50 @@
-//! Agreement of the members of a window at its creation.
+//! Contributions of the members of a window, and their agreement at its creation.
+
+use std::ffi::c_int;
 
 use limosa_mpi::comm::Comm;
-use limosa_mpi::consts::MPI_ERR_OTHER;
+use limosa_mpi::consts::*;
 use limosa_mpi::error::{Error, Result};
 use limosa_mpi::fail;
 
 use crate::allocated::{self, BlockLocation};
-use crate::window::{Flavor, WindowPart, check};
+
+/// Origin of a window's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavor {
+    /// Memory of the program, `MPI_Win_create`.
+    Create,
+    /// Memory of the library, `MPI_Win_allocate`.
+    Allocate,
+    /// Shared memory of the library, `MPI_Win_allocate_shared`.
+    Shared,
+    /// Memory attached later, `MPI_Win_create_dynamic`.
+    Dynamic,
+}
+
+impl Flavor {
+    pub(crate) fn constant(self) -> c_int {
+        match self {
+            Flavor::Create => MPI_WIN_FLAVOR_CREATE,
+            Flavor::Allocate => MPI_WIN_FLAVOR_ALLOCATE,
+            Flavor::Shared => MPI_WIN_FLAVOR_SHARED,
+            Flavor::Dynamic => MPI_WIN_FLAVOR_DYNAMIC,
+        }
+    }
+}
+
+/// Contribution of this process to a window.
+#[derive(Clone, Copy, Debug)]
+pub struct WindowPart {
+    /// Origin of the memory.
+    pub flavor: Flavor,
+    /// Memory of the program; null if the library allocates it.
+    pub base: *mut u8,
+    /// Length in bytes.
+    pub size: i64,
+    /// Bytes of a displacement unit.
+    pub unit: i64,
+}
 
 /// Announcement of a member.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +63,23 @@ pub(crate) struct Announced {
 const WORDS: usize = 8;
 /// Location of memory that is not in the host's shared memory.
 const NOWHERE: u64 = u64::MAX;
+
+/// Checks the contribution of a process.
+fn check(part: &WindowPart) -> Result<()> {
+    if part.unit <= 0 || part.unit > i64::from(c_int::MAX) {
+        fail!(MPI_ERR_DISP, "disp_unit is {}, but it must be positive and fit an int", part.unit);
+    }
+    if part.size < 0 {
+        fail!(MPI_ERR_SIZE, "size is {}, but it must not be negative", part.size);
+    }
+    if part.flavor == Flavor::Create && part.base.is_null() && part.size > 0 {
+        return Err(Error::new(
+            MPI_ERR_BASE,
+            format!("base is a null pointer, but the window has {} bytes", part.size),
+        ));
+    }
+    Ok(())
+}
 
 /// Exchanges the announcements of all members.
 ///

@@ -1,7 +1,7 @@
 //! Fetches: the operation behind the request of `MPI_Rget` and `MPI_Rget_accumulate`, which collects a target's
 //! answers.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use limosa_mpi::comm::Comm;
@@ -10,21 +10,18 @@ use limosa_mpi::fail;
 use limosa_mpi::observe::Awaits;
 use limosa_mpi::operation::{End, Operation};
 use limosa_p2p::View;
-use parking_lot::Mutex;
 
-use crate::station::Station;
+use crate::station::{AwaitedAnswers, Station};
 use crate::window::Window;
 
-/// Pending answers of one access.
+/// An access whose answers are pending.
 pub(crate) struct Fetch {
     comm: Arc<Comm>,
     /// Handle of the window.
     window: usize,
     target: u32,
     station: Weak<Station>,
-    /// Number of pending answers, plus one while requests are being sent.
-    open: AtomicUsize,
-    error: Mutex<Option<Error>>,
+    pub answers: Arc<AwaitedAnswers>,
 }
 
 impl Fetch {
@@ -32,26 +29,7 @@ impl Fetch {
     pub fn new(window: &Window, target: u32) -> Arc<Fetch> {
         let (comm, station) = (window.comm.clone(), Arc::downgrade(&window.station));
         let window = window.handle.load(Ordering::Relaxed);
-        Arc::new(Fetch { comm, window, target, station, open: AtomicUsize::new(1), error: Mutex::new(None) })
-    }
-
-    /// Counts one more pending answer.
-    pub fn expect_part(&self) {
-        self.open.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Counts an answer as received, or the end of the requests.
-    pub fn part_came(&self) {
-        self.open.fetch_sub(1, Ordering::Release);
-    }
-
-    /// Fails the operation.
-    pub fn fail(&self, error: Error) {
-        self.error.lock().get_or_insert(error);
-    }
-
-    fn is_done(&self) -> bool {
-        self.open.load(Ordering::Acquire) == 0
+        Arc::new(Fetch { comm, window, target, station, answers: AwaitedAnswers::new() })
     }
 
     /// Returns the reason why the operation cannot complete, if any.
@@ -66,11 +44,11 @@ impl Operation for Fetch {
     }
 
     fn progress(&self) -> bool {
-        self.is_done() || self.comm.engine().is_impaired() && self.lost().is_some()
+        self.answers.have_come() || self.comm.engine().is_impaired() && self.lost().is_some()
     }
 
     fn is_ready(&self, view: &View<'_>) -> bool {
-        self.is_done() || view.lost_group(self.comm.coll_context()).is_some()
+        self.answers.have_come() || view.lost_group(self.comm.coll_context()).is_some()
     }
 
     fn finish(&self) -> Option<End> {
@@ -78,7 +56,7 @@ impl Operation for Fetch {
     }
 
     fn look(&self) -> Option<End> {
-        if !self.is_done() {
+        if !self.answers.have_come() {
             let error = self.lost()?;
             // The memory belongs to the program again: later answers are not written there.
             if let Some(station) = self.station.upgrade() {
@@ -86,7 +64,7 @@ impl Operation for Fetch {
             }
             return Some(End { error: Some(error), ..End::empty() });
         }
-        Some(End { error: self.error.lock().clone(), ..End::empty() })
+        Some(End { error: self.answers.error(), ..End::empty() })
     }
 
     fn cancel(&self) -> Result<()> {

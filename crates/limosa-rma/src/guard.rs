@@ -14,45 +14,14 @@
 use std::sync::Arc;
 
 use limosa_base::biased::this_thread;
-use limosa_base::bulk::{Bulk, Singles};
-use limosa_base::process_lock::{Locked, ProcessLock, YIELDS_PER_LIVENESS_CHECK};
-use limosa_base::segment::Foreign;
+use limosa_base::process_lock::{Locked, YIELDS_PER_LIVENESS_CHECK};
 use limosa_base::sync::{AtomicU32, Ordering, yield_now};
 
-use crate::memory::Area;
-use crate::shared_lock::LockWord;
+use crate::memory::{Area, Member, User};
 
 /// Consecutive single updates of the owner by locked instructions, after which it expects no more bulk updates. They
 /// have cost about as much as the heavy fence of the next bulk update.
 const CALM_AFTER: u32 = 256;
-
-/// Shared state of a window's member: for updates of its memory, and for its own updates of other members' memory.
-#[derive(Default)]
-#[repr(C, align(64))]
-pub(crate) struct Member {
-    /// Held during bulk updates of this member's memory, and during updates of elements that the processor cannot
-    /// change atomically.
-    lock: ProcessLock,
-    bulk: Bulk,
-    user: User,
-    /// The lock of `MPI_Win_lock`.
-    pub window_lock: LockWord,
-    /// In the first member's line: number of members that have sent accesses by packets before a fence
-    /// ([`Notices`](crate::notices::Notices)); consecutive fences alternate.
-    pub senders: [AtomicU32; 2],
-}
-
-/// Announcement of a member's single updates.
-#[derive(Default)]
-#[repr(C, align(64))]
-struct User {
-    singles: Singles,
-    /// Number of the process on the host, counted from 1.
-    host_number: AtomicU32,
-}
-
-// SAFETY: atomics only, for which any bytes are valid.
-unsafe impl Foreign for Member {}
 
 /// Memory of the members' lines.
 enum Lines {

@@ -56,8 +56,9 @@ mod window;
 mod wire;
 
 pub use access::{At, Origin};
+pub use agree::{Flavor, WindowPart};
 pub use fast_path::Spot;
 pub use hints::Hints;
 pub use station::perform_access;
 pub use sync::LockKind;
-pub use window::{Flavor, Window, WindowPart};
+pub use window::Window;

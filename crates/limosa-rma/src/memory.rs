@@ -5,13 +5,72 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use limosa_base::segment::{PAGE, Shared};
+use limosa_base::bulk::{Bulk, Singles};
+use limosa_base::process_lock::ProcessLock;
+use limosa_base::segment::{Foreign, PAGE, Shared};
+use limosa_base::sync::{AtomicU32, AtomicU64};
 use limosa_p2p::HostMemory;
 
 use crate::allocated::{Bytes, LINE};
-use crate::guard::Member;
-use crate::notices::Notified;
-use crate::shared_lock::Waiter;
+
+/// Shared state of a window's member: for updates of its memory, and for its own updates of other members' memory.
+#[derive(Default)]
+#[repr(C, align(64))]
+pub(crate) struct Member {
+    /// Held during bulk updates of this member's memory, and during updates of elements that the processor cannot
+    /// change atomically.
+    pub lock: ProcessLock,
+    pub bulk: Bulk,
+    pub user: User,
+    /// The lock of `MPI_Win_lock`.
+    pub window_lock: LockWord,
+    /// In the first member's line: number of members that have sent accesses by packets before a fence
+    /// ([`Notices`](crate::notices::Notices)); consecutive fences alternate.
+    pub senders: [AtomicU32; 2],
+}
+
+/// Announcement of a member's single updates.
+#[derive(Default)]
+#[repr(C, align(64))]
+pub(crate) struct User {
+    pub singles: Singles,
+    /// Number of the process on the host, counted from 1.
+    pub host_number: AtomicU32,
+}
+
+// SAFETY: atomics only, for which any bytes are valid.
+unsafe impl Foreign for Member {}
+
+/// The lock of a member's memory.
+#[derive(Default)]
+#[repr(C, align(64))]
+pub(crate) struct LockWord {
+    pub word: AtomicU32,
+    pub queue: ProcessLock,
+    /// Queue position of the next rank to arrive.
+    pub next: AtomicU64,
+}
+
+/// A member's entry in the queue for a lock.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct Waiter {
+    /// Queue position, counted from 1, shifted left by one, with the lowest bit set for an exclusive request; 0 if it
+    /// does not wait.
+    pub place: AtomicU64,
+    /// Number of its request.
+    pub ticket: AtomicU64,
+}
+
+/// Notices of one member for another. The counters wrap around.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct Notified {
+    /// Number of notices of each kind.
+    pub notices: [AtomicU32; 2],
+    /// Number of accesses sent by packets.
+    pub packets: AtomicU32,
+}
 
 /// Memory that the members of a window on one host share: a few lines per member ([`Member`]); for each lock, the
 /// members' queue entries ([`Waiter`]); the notices of each pair ([`Notified`]); and the members' parts of the window.

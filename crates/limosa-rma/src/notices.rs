@@ -16,7 +16,7 @@ use limosa_base::sync::{AtomicU32, Ordering};
 use limosa_mpi::comm::Comm;
 use limosa_p2p::Address;
 
-use crate::memory::Area;
+use crate::memory::{Area, Notified};
 
 /// Kind of a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,16 +25,6 @@ pub(crate) enum Notice {
     Post,
     /// `MPI_Win_complete`: the sender no longer accesses this memory.
     Complete,
-}
-
-/// Notices of one member for another. The counters wrap around.
-#[derive(Default)]
-#[repr(C)]
-pub(crate) struct Notified {
-    /// Number of notices of each kind.
-    notices: [AtomicU32; 2],
-    /// Number of accesses sent by packets.
-    packets: AtomicU32,
 }
 
 /// Notices between this process and a peer.

@@ -15,9 +15,8 @@ use limosa_mpi::fail;
 use limosa_mpi::observe::Waiting;
 use limosa_p2p::{Meta, Urgency};
 
-use crate::fetch::Fetch;
 use crate::notices::Notices;
-use crate::station::{Pending, StationState};
+use crate::station::{AwaitedAnswers, Pending, StationState};
 use crate::window::Window;
 use crate::wire::{self, Action, HEADER, Header, PIECE, PieceRange};
 
@@ -34,7 +33,7 @@ pub(crate) struct Parcel {
     pub bytes: usize,
     /// Bytes of an indivisible group.
     pub unit: usize,
-    pub fetch: Option<Arc<Fetch>>,
+    pub awaited: Option<Arc<AwaitedAnswers>>,
 }
 
 impl Window {
@@ -61,7 +60,7 @@ impl Window {
                 operands.read(done, &mut packet[start..]);
             }
             let into = result.map(|result| (result, done, len));
-            self.send_access(parcel.target, &packet, into, parcel.fetch.as_ref())?;
+            self.send_access(parcel.target, &packet, into, parcel.awaited.as_ref())?;
             done += len;
         }
         Ok(())
@@ -89,7 +88,7 @@ impl Window {
         target: u32,
         packet: &[u8],
         into: Option<(&Region, usize, usize)>,
-        fetch: Option<&Arc<Fetch>>,
+        awaited: Option<&Arc<AwaitedAnswers>>,
     ) -> Result<()> {
         let place = target as usize;
         self.wait(Some(target), &|state| {
@@ -107,10 +106,10 @@ impl Window {
             } else {
                 let (region, offset, len) =
                     into.map_or((Region::empty(), 0, 0), |(region, offset, len)| (region.clone(), offset, len));
-                if let Some(fetch) = fetch {
-                    fetch.expect_part();
+                if let Some(awaited) = awaited {
+                    awaited.expect();
                 }
-                ask(state, Pending { target, into: Some(region), offset, len, fetch: fetch.cloned() })
+                ask(state, Pending { target, into: Some(region), offset, len, awaited: awaited.cloned() })
             }
         };
         let urgency = if number == 0 { Urgency::Normal } else { Urgency::Urgent };
@@ -125,7 +124,7 @@ impl Window {
             let link = &mut state.links[place];
             link.is_used = false;
             let is_silent = link.silent > 0;
-            let pending = Pending { target, into: None, offset: 0, len: 0, fetch: None };
+            let pending = Pending { target, into: None, offset: 0, len: 0, awaited: None };
             if is_silent { ask(state, pending) } else { 0 }
         };
         if number != 0 {
@@ -275,7 +274,7 @@ mod tests {
             datatype.commit();
             // SAFETY: nothing is accessed.
             let places = unsafe { datatype.region(start as *mut u8, count) };
-            let parcel = Parcel { target: 0, bytes: places.len(), places, unit: old.size() as usize, fetch: None };
+            let parcel = Parcel { target: 0, bytes: places.len(), places, unit: old.size() as usize, awaited: None };
             let (mut done, mut bytes) = (0, Vec::new());
             while done < parcel.bytes {
                 let (places, len) = part(&parcel, done, limit);

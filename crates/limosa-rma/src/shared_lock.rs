@@ -10,10 +10,10 @@
 
 use std::sync::Arc;
 
-use limosa_base::process_lock::{Locked, ProcessLock};
-use limosa_base::sync::{AtomicU32, AtomicU64, Ordering};
+use limosa_base::process_lock::Locked;
+use limosa_base::sync::Ordering;
 
-use crate::memory::Area;
+use crate::memory::{Area, LockWord, Waiter};
 
 /// Bit of the word: held exclusively.
 const EXCLUSIVE: u32 = 1 << 31;
@@ -21,27 +21,6 @@ const EXCLUSIVE: u32 = 1 << 31;
 const QUEUED: u32 = 1 << 30;
 /// Remaining bits: number of holders.
 const HOLDERS: u32 = QUEUED - 1;
-
-/// The lock of a member's memory.
-#[derive(Default)]
-#[repr(C, align(64))]
-pub(crate) struct LockWord {
-    word: AtomicU32,
-    queue: ProcessLock,
-    /// Queue position of the next rank to arrive.
-    next: AtomicU64,
-}
-
-/// A member's entry in the queue for a lock.
-#[derive(Default)]
-#[repr(C)]
-pub(crate) struct Waiter {
-    /// Queue position, counted from 1, shifted left by one, with the lowest bit set for an exclusive request; 0 if it
-    /// does not wait.
-    place: AtomicU64,
-    /// Number of its request.
-    ticket: AtomicU64,
-}
 
 /// Granted locks: the rank and the number of its request.
 pub(crate) type Grants = Vec<(u32, u64)>;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use limosa_mpi::Region;
 use limosa_mpi::consts::{MPI_ERR_RMA_ATTACH, MPI_ERR_RMA_RANGE, MPI_ERR_WIN};
@@ -20,7 +20,6 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::accumulate::{Combine, Piece, Pieces, Swap, no_op};
-use crate::fetch::Fetch;
 use crate::guard::Guard;
 use crate::locks::LockQueue;
 use crate::notices::Notice;
@@ -71,6 +70,45 @@ pub(crate) struct Link {
     pub refusal: Option<Error>,
 }
 
+/// Answers that an access awaits, from several packets.
+pub(crate) struct AwaitedAnswers {
+    /// Number of pending answers, plus one while requests are being sent.
+    open: AtomicUsize,
+    error: Mutex<Option<Error>>,
+}
+
+impl AwaitedAnswers {
+    /// Begins to send requests.
+    pub fn new() -> Arc<AwaitedAnswers> {
+        Arc::new(AwaitedAnswers { open: AtomicUsize::new(1), error: Mutex::new(None) })
+    }
+
+    /// Counts one more pending answer.
+    pub fn expect(&self) {
+        self.open.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts an answer as received, or the end of the requests.
+    pub fn count(&self) {
+        self.open.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Fails the access.
+    pub fn fail(&self, error: Error) {
+        self.error.lock().get_or_insert(error);
+    }
+
+    /// Whether all answers have come.
+    pub fn have_come(&self) -> bool {
+        self.open.load(Ordering::Acquire) == 0
+    }
+
+    /// Returns the first error.
+    pub fn error(&self) -> Option<Error> {
+        self.error.lock().clone()
+    }
+}
+
 /// A pending answer.
 pub(crate) struct Pending {
     pub target: u32,
@@ -78,7 +116,7 @@ pub(crate) struct Pending {
     pub into: Option<Region>,
     pub offset: usize,
     pub len: usize,
-    pub fetch: Option<Arc<Fetch>>,
+    pub awaited: Option<Arc<AwaitedAnswers>>,
 }
 
 #[derive(Default)]
@@ -229,14 +267,14 @@ impl Station {
             Ok(data) if data.len() != pending.len => return false,
             Ok(data) => pending.into.iter().for_each(|region| region.write(pending.offset, data)),
             Err(error) => {
-                if let Some(fetch) = &pending.fetch {
+                if let Some(awaited) = &pending.awaited {
                     link.refusal = None;
-                    fetch.fail(error);
+                    awaited.fail(error);
                 }
             }
         }
-        if let Some(fetch) = pending.fetch {
-            fetch.part_came();
+        if let Some(awaited) = pending.awaited {
+            awaited.count();
         }
         true
     }

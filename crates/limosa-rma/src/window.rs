@@ -17,14 +17,14 @@ use limosa_mpi::check;
 use limosa_mpi::comm::Comm;
 use limosa_mpi::consts::*;
 use limosa_mpi::errhandler::{Errhandler, Scope};
-use limosa_mpi::error::{Error, Result};
+use limosa_mpi::error::Result;
 use limosa_mpi::fail;
 use limosa_mpi::group::Group;
 use limosa_mpi::info::Info;
 use limosa_p2p::{Address, Peer};
 use parking_lot::{Mutex, RwLock};
 
-use crate::agree;
+use crate::agree::{self, Flavor, WindowPart};
 use crate::allocated::{self, LINE};
 use crate::conflicts::AccessLog;
 use crate::epochs::{Epochs, Gates};
@@ -34,43 +34,6 @@ use crate::memory::{Area, Block, MemoryOwner, Plan};
 use crate::notices::Notices;
 use crate::shared_lock::SharedLocks;
 use crate::station::{Exposed, Station, StationState, Stations};
-
-/// Origin of a window's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flavor {
-    /// Memory of the program, `MPI_Win_create`.
-    Create,
-    /// Memory of the library, `MPI_Win_allocate`.
-    Allocate,
-    /// Shared memory of the library, `MPI_Win_allocate_shared`.
-    Shared,
-    /// Memory attached later, `MPI_Win_create_dynamic`.
-    Dynamic,
-}
-
-impl Flavor {
-    fn constant(self) -> c_int {
-        match self {
-            Flavor::Create => MPI_WIN_FLAVOR_CREATE,
-            Flavor::Allocate => MPI_WIN_FLAVOR_ALLOCATE,
-            Flavor::Shared => MPI_WIN_FLAVOR_SHARED,
-            Flavor::Dynamic => MPI_WIN_FLAVOR_DYNAMIC,
-        }
-    }
-}
-
-/// Contribution of this process to a window.
-#[derive(Clone, Copy, Debug)]
-pub struct WindowPart {
-    /// Origin of the memory.
-    pub flavor: Flavor,
-    /// Memory of the program; null if the library allocates it.
-    pub base: *mut u8,
-    /// Length in bytes.
-    pub size: i64,
-    /// Bytes of a displacement unit.
-    pub unit: i64,
-}
 
 /// Access path to a target's memory.
 pub(crate) enum Reach {
@@ -506,21 +469,4 @@ fn attach(comm: &Comm, parts: &[agree::Announced], neighbours: &[usize], reaches
             reaches[rank].0 = Reach::Attached(address, parts[rank].base);
         }
     }
-}
-
-/// Checks the contribution of a process.
-pub(crate) fn check(part: &WindowPart) -> Result<()> {
-    if part.unit <= 0 || part.unit > i64::from(c_int::MAX) {
-        fail!(MPI_ERR_DISP, "disp_unit is {}, but it must be positive and fit an int", part.unit);
-    }
-    if part.size < 0 {
-        fail!(MPI_ERR_SIZE, "size is {}, but it must not be negative", part.size);
-    }
-    if part.flavor == Flavor::Create && part.base.is_null() && part.size > 0 {
-        return Err(Error::new(
-            MPI_ERR_BASE,
-            format!("base is a null pointer, but the window has {} bytes", part.size),
-        ));
-    }
-    Ok(())
 }

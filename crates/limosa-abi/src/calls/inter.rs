@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use limosa_coll::check::Types;
-use limosa_coll::inter::{self, Part};
+use limosa_coll::inter::{self, RootRole};
 use limosa_coll::{self as coll, Blocks, Buffer, Call, Plan, Schedule};
 use limosa_mpi::comm::Inter;
 use limosa_mpi::{Error, Result, consts};
@@ -66,9 +66,9 @@ impl<'a> Between<'a> {
     }
 
     pub(crate) fn bcast<F: Form>(&self, cx: &Cx, form: F, message: Elements<'_>, root: c_int) -> Result<()> {
-        let arguments = || -> Result<(Part, Option<Buffer>)> {
-            let part = Part::of(self.comm, root)?;
-            Ok((part, if part == Part::Idle { None } else { Some(message.buffer(cx)?) }))
+        let arguments = || -> Result<(RootRole, Option<Buffer>)> {
+            let part = RootRole::of(self.comm, root)?;
+            Ok((part, if part == RootRole::Idle { None } else { Some(message.buffer(cx)?) }))
         };
         let types = |inter: &Inter| {
             let (part, buffer) = arguments()?;
@@ -88,10 +88,10 @@ impl<'a> Between<'a> {
         receive: impl Fn() -> Result<Blocks>,
         root: c_int,
     ) -> Result<()> {
-        let arguments = || -> Result<(Part, Option<Blocks>, Option<Buffer>)> {
-            let part = Part::of(self.comm, root)?;
-            let receive = if part == Part::Root { Some(receive()?) } else { None };
-            Ok((part, receive, if matches!(part, Part::Of(_)) { Some(send.buffer(cx)?) } else { None }))
+        let arguments = || -> Result<(RootRole, Option<Blocks>, Option<Buffer>)> {
+            let part = RootRole::of(self.comm, root)?;
+            let receive = if part == RootRole::Root { Some(receive()?) } else { None };
+            Ok((part, receive, if matches!(part, RootRole::Of(_)) { Some(send.buffer(cx)?) } else { None }))
         };
         let types = |inter: &Inter| {
             let (part, receive, send) = arguments()?;
@@ -112,10 +112,10 @@ impl<'a> Between<'a> {
         receive: Elements<'_>,
         root: c_int,
     ) -> Result<()> {
-        let arguments = || -> Result<(Part, Option<Blocks>, Option<Buffer>)> {
-            let part = Part::of(self.comm, root)?;
-            let send = if part == Part::Root { Some(send()?) } else { None };
-            Ok((part, send, if matches!(part, Part::Of(_)) { Some(receive.buffer(cx)?) } else { None }))
+        let arguments = || -> Result<(RootRole, Option<Blocks>, Option<Buffer>)> {
+            let part = RootRole::of(self.comm, root)?;
+            let send = if part == RootRole::Root { Some(send()?) } else { None };
+            Ok((part, send, if matches!(part, RootRole::Of(_)) { Some(receive.buffer(cx)?) } else { None }))
         };
         let types = |inter: &Inter| {
             let (part, send, receive) = arguments()?;
@@ -159,10 +159,10 @@ impl<'a> Between<'a> {
         op: &Arc<Operation>,
         root: c_int,
     ) -> Result<()> {
-        let arguments = || -> Result<(Part, Option<Buffer>, Option<Buffer>)> {
-            let part = Part::of(self.comm, root)?;
-            let receive = if part == Part::Root { Some(receive.buffer(cx)?) } else { None };
-            Ok((part, receive, if matches!(part, Part::Of(_)) { Some(send.buffer(cx)?) } else { None }))
+        let arguments = || -> Result<(RootRole, Option<Buffer>, Option<Buffer>)> {
+            let part = RootRole::of(self.comm, root)?;
+            let receive = if part == RootRole::Root { Some(receive.buffer(cx)?) } else { None };
+            Ok((part, receive, if matches!(part, RootRole::Of(_)) { Some(send.buffer(cx)?) } else { None }))
         };
         let types = |inter: &Inter| {
             let (part, receive, send) = arguments()?;

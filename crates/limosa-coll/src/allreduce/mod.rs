@@ -8,9 +8,9 @@ use std::sync::Arc;
 use super::buffer::{Buffer, check_apart};
 use super::kind::Signature;
 use super::pieces::Delivery;
-use super::plan::Work;
+use super::plan::MessagePlan;
 use super::select::{self, Selected, select};
-use super::shared::{self, Kind};
+use super::shared::{self, Collective};
 use super::{Call, Exchange, Plan, Schedule, composed};
 use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
@@ -21,8 +21,8 @@ use limosa_mpi::op::Op;
 /// As for [`plan`], `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, and errors of the machine.
 pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<()> {
     let input = check(send, receive, op)?;
-    let call = &call.signed(Signature::reduction(Kind::Allreduce, op));
-    match call.shared_call(Kind::Allreduce, input.bytes()) {
+    let call = &call.signed(Signature::reduction(Collective::Allreduce, op));
+    match call.shared_call(Collective::Allreduce, input.bytes()) {
         Some(shared_call) => shared::allreduce(&shared_call, input, receive, op),
         None => work(call, input, receive, op)?.run(call),
     }
@@ -44,12 +44,18 @@ fn check<'a>(send: Option<&'a Buffer>, receive: &'a Buffer, op: &Op) -> Result<&
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Plan> {
     let input = check(send, receive, op)?;
-    let call = &call.signed(Signature::reduction(Kind::Allreduce, op));
-    match call.mailbox_use_to_combine(Kind::Allreduce, input.bytes(), op) {
-        Some(mailbox_use) => {
-            Exchange::reduction(call, Kind::Allreduce, mailbox_use.limits, op, input, Some(receive), Delivery::All)
-                .map(|exchange| Plan::at(mailbox_use, exchange))
-        }
+    let call = &call.signed(Signature::reduction(Collective::Allreduce, op));
+    match call.mailbox_use_to_combine(Collective::Allreduce, input.bytes(), op) {
+        Some(mailbox_use) => Exchange::reduction(
+            call,
+            Collective::Allreduce,
+            mailbox_use.limits,
+            op,
+            input,
+            Some(receive),
+            Delivery::All,
+        )
+        .map(|exchange| Plan::at(mailbox_use, exchange)),
         None => plan(call, send, receive, op).map(Plan::from),
     }
 }
@@ -61,14 +67,14 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: 
 /// `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
     let input = check(send, receive, op)?;
-    let call = &call.signed(Signature::reduction(Kind::Allreduce, op));
+    let call = &call.signed(Signature::reduction(Collective::Allreduce, op));
     work(call, input, receive, op)?.into_schedule(call)
 }
 
-fn work(call: &Call<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>) -> Result<Work> {
-    match select(call, Kind::Allreduce, select::ALLREDUCE, input.bytes(), Some(op)) {
-        Selected::Composed(hosts) => Ok(Work::Composed(composed::allreduce(hosts, input, result, op))),
-        Selected::Flat(plan) => Work::flat(call, |s| {
+fn work(call: &Call<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>) -> Result<MessagePlan> {
+    match select(call, Collective::Allreduce, select::ALLREDUCE, input.bytes(), Some(op)) {
+        Selected::Composed(hosts) => Ok(MessagePlan::Composed(composed::allreduce(hosts, input, result, op))),
+        Selected::Flat(plan) => MessagePlan::flat(call, |s| {
             s.reduce_with(op.clone(), input.datatype.clone());
             plan(s, input, result)
         }),

@@ -4,9 +4,9 @@
 use super::buffer::Blocks;
 use super::exchange::Messages;
 use super::one_step;
-use super::plan::Work;
+use super::plan::MessagePlan;
 use super::select::{self, Selected, select};
-use super::shared::{self, Kind};
+use super::shared::{self, Collective};
 use super::{Call, Plan, Recorder, Schedule, composed};
 use limosa_mpi::error::Result;
 
@@ -15,13 +15,13 @@ use limosa_mpi::error::Result;
 /// # Errors
 /// As for [`plan`], and errors of the machine.
 pub fn run(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<()> {
-    let call = &call.signed(Kind::Alltoall);
+    let call = &call.signed(Collective::Alltoall);
     if let Some(send) = send {
         send.check_apart_from_blocks(call.size(), receive)?;
     }
     // Only pairs of ranks know lengths that are not equal: without single copies, ranks could not agree on a path.
     let all = if receive.are_even() { receive.bytes(0).saturating_mul(call.size()) } else { shared::ANY_BYTES };
-    match call.shared_call(Kind::Alltoall, all) {
+    match call.shared_call(Collective::Alltoall, all) {
         Some(shared_call) => shared::alltoall(&shared_call, send, receive),
         None => work(call, send, receive)?.run(call),
     }
@@ -32,18 +32,20 @@ pub fn run(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<(
 /// # Errors
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<Plan> {
-    let call = &call.signed(Kind::Alltoall);
+    let call = &call.signed(Collective::Alltoall);
     if let Some(send) = send {
         send.check_apart_from_blocks(call.size(), receive)?;
     }
     let mailbox_use = if receive.are_even() {
-        call.mailbox_use_to_move(Kind::Alltoall, receive.bytes(0).saturating_mul(call.size()))
+        call.mailbox_use_to_move(Collective::Alltoall, receive.bytes(0).saturating_mul(call.size()))
     } else {
-        call.mailbox_use_for_any(Kind::Alltoall, send.unwrap_or(receive).all_bytes(call.size()))
+        call.mailbox_use_for_any(Collective::Alltoall, send.unwrap_or(receive).all_bytes(call.size()))
     };
     match mailbox_use {
-        Some(mailbox_use) => one_step::alltoall(Recorder::new(Kind::Alltoall, call, mailbox_use.limits), send, receive)
-            .map(|exchange| Plan::at(mailbox_use, exchange)),
+        Some(mailbox_use) => {
+            one_step::alltoall(Recorder::new(Collective::Alltoall, call, mailbox_use.limits), send, receive)
+                .map(|exchange| Plan::at(mailbox_use, exchange))
+        }
         None => plan(call, send, receive).map(Plan::from),
     }
 }
@@ -53,20 +55,22 @@ pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> R
 /// # Errors
 /// `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<Schedule> {
-    let call = &call.signed(Kind::Alltoall);
+    let call = &call.signed(Collective::Alltoall);
     if let Some(send) = send {
         send.check_apart_from_blocks(call.size(), receive)?;
     }
     work(call, send, receive)?.into_schedule(call)
 }
 
-fn work(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<Work> {
+fn work(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<MessagePlan> {
     // Only pairs of ranks know lengths that are not equal: ranks could not agree on an algorithm.
     let is_even = receive.are_even() && send.is_none_or(Blocks::are_even);
     let bytes = if is_even { receive.bytes(0) } else { usize::MAX };
-    match select(call, Kind::Alltoall, select::ALLTOALL, bytes, None) {
-        Selected::Composed(hosts) if is_even => composed::alltoall(hosts, send, receive, bytes).map(Work::Composed),
-        Selected::Composed(_) => Work::flat(call, |s| one_step::alltoall(Messages::new(s), send, receive)),
-        Selected::Flat(plan) => Work::flat(call, |s| plan(s, send, receive)),
+    match select(call, Collective::Alltoall, select::ALLTOALL, bytes, None) {
+        Selected::Composed(hosts) if is_even => {
+            composed::alltoall(hosts, send, receive, bytes).map(MessagePlan::Composed)
+        }
+        Selected::Composed(_) => MessagePlan::flat(call, |s| one_step::alltoall(Messages::new(s), send, receive)),
+        Selected::Flat(plan) => MessagePlan::flat(call, |s| plan(s, send, receive)),
     }
 }

@@ -15,7 +15,7 @@ use super::exchange::Intake;
 use super::operation::BackgroundOp;
 use crate::call_log;
 use crate::disagreement;
-use crate::kind::Kind;
+use crate::kind::Collective;
 use crate::notes::Notes;
 use limosa_mpi::consts::MPI_ERR_PROC_ABORTED;
 use limosa_mpi::error::{Error, error_of};
@@ -65,7 +65,7 @@ impl BackgroundOp {
         let differs = |member| member != me && mailboxes.slots.noted(member, number).is_some_and(|said| said != word);
         // Among ranks that differ there are two neighbours that differ.
         let found = match self.exchange.call.kind {
-            Kind::Bcast | Kind::Scatter => (0..size).any(differs),
+            Collective::Bcast | Collective::Scatter => (0..size).any(differs),
             _ => [root % size, (me + 1) % size, (me + size - 1) % size].into_iter().any(differs),
         };
         if found {

@@ -12,7 +12,7 @@ use super::neighbour_blocks::{Incoming, SentBlocks};
 use super::reduction::Reduction;
 use crate::buffer::{Blocks, Buffer};
 use crate::call_log::LoggedCall;
-use crate::kind::{Kind, Signed};
+use crate::kind::{Collective, Signed};
 use crate::notes::LINE;
 use crate::one_step::{Audience, Executor, Share};
 use crate::pieces::Delivery;
@@ -136,7 +136,7 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    pub(super) fn new(kind: Kind, member: Member, contribution: Contribution, intake: Intake) -> Exchange {
+    pub(super) fn new(kind: Collective, member: Member, contribution: Contribution, intake: Intake) -> Exchange {
         let logged = LoggedCall { number: member.number, signature: member.signature };
         let call = member.signed(kind);
         let own = SmallVec::new();
@@ -150,7 +150,7 @@ impl Exchange {
     /// `MPI_ERR_NO_MEM`.
     pub(crate) fn reduction(
         member: impl Into<Member>,
-        kind: Kind,
+        kind: Collective,
         limits: Limits,
         op: &Arc<Op>,
         input: &Buffer,
@@ -173,7 +173,7 @@ impl Exchange {
             };
             let combined = |into: &Buffer| {
                 let operands = Operands { op: op.clone(), like: input.clone(), ranks };
-                Intake::Combined { operands, part, into: into.clone(), for_all: kind == Kind::Allreduce }
+                Intake::Combined { operands, part, into: into.clone(), for_all: kind == Collective::Allreduce }
             };
             (contribution, into.map_or(Intake::Nothing, combined))
         };
@@ -223,7 +223,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(kind: Kind, member: impl Into<Member>, limits: Limits) -> Recorder {
+    pub(crate) fn new(kind: Collective, member: impl Into<Member>, limits: Limits) -> Recorder {
         let member = member.into();
         Recorder { member, limits, exchange: Exchange::new(kind, member, Contribution::Nothing, Intake::Nothing) }
     }

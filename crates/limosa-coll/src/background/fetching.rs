@@ -11,7 +11,7 @@ use super::lent::{combine_lent, read_lent};
 use super::operation::BackgroundOp;
 use crate::buffer::{Blocks, Buffer};
 use crate::memory::{Scratch, write};
-use crate::notes::{Found, Location, Note, Notes, failed_for_all, given_up, nonsense};
+use crate::notes::{Location, Notes, PostedBytes, SlotNote, failed_for_all, given_up, nonsense};
 use crate::reducer::Reducer;
 use limosa_mpi::error::Result;
 
@@ -92,7 +92,7 @@ impl BackgroundOp {
     fn fetch_for_all(&self, into: &Buffer, len: usize) -> Result<()> {
         let (mailboxes, number) = (&*self.mailboxes, self.number());
         let found = mailboxes.find(mailboxes.size(), number, self.exchange.call);
-        if !matches!(found, Ok(Found { place: Location::Here(_), .. })) {
+        if !matches!(found, Ok(PostedBytes { place: Location::Here(_), .. })) {
             // Ranks disagree, or the operation failed. Each rank finds out by itself with which rank.
             (0..mailboxes.size()).try_for_each(|rank| self.found(rank, false, len).map(|_| ()))?;
             return Err(failed_for_all(self.exchange.call.kind));
@@ -174,10 +174,10 @@ impl BackgroundOp {
     }
 
     /// Combines the operands in place of this rank's contribution; all other ranks wait for the result.
-    pub(super) fn combine_for_all(&self, operands: &Operands, part: &Range<usize>) -> Result<Note> {
+    pub(super) fn combine_for_all(&self, operands: &Operands, part: &Range<usize>) -> Result<SlotNote> {
         let (mailboxes, number, kind, len) = (&*self.mailboxes, self.number(), self.exchange.call, part.len());
         if len <= BODY_BYTES {
-            let mut note = Note::of_bytes(len);
+            let mut note = SlotNote::of_bytes(len);
             // SAFETY: the note has room for this many bytes.
             unsafe { self.combine(operands, part, note.bytes())? };
             return Ok(note);
@@ -191,7 +191,7 @@ impl BackgroundOp {
             if let Location::Here(own) = mailboxes.find(me, number, kind)?.place {
                 std::ptr::copy_nonoverlapping(scratch.start(), own.cast_mut(), len);
             }
-            Ok(Note::of_rank(me))
+            Ok(SlotNote::of_rank(me))
         }
     }
 }

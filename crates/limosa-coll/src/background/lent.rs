@@ -8,10 +8,8 @@
 
 use std::ops::Range;
 
-use limosa_base::clock;
 use limosa_base::slots::BODY_BYTES;
 use limosa_p2p::memory::Region;
-use limosa_p2p::{Engine, Peer};
 
 use super::neighbour_blocks::SentBlocks;
 use super::storage::Content;
@@ -20,28 +18,13 @@ use crate::access::Access;
 use crate::buffer::Blocks;
 use crate::kind::Signed;
 use crate::memory::Scratch;
-use crate::notes::{LINE, Note, Notes, write_table};
+use crate::notes::{LINE, Notes, SlotNote, write_table};
 use crate::reducer::Reducer;
 use crate::schedule::Temporary;
 use limosa_mpi::error::Result;
 
 /// Bytes read from lent memory at a time if the destination is not contiguous.
 const CHUNK_BYTES: usize = 64 << 10;
-
-/// Longest wait for another member to join the job, to find out whether its memory can be read.
-const PATIENCE_NS: u64 = 1_000_000_000;
-
-/// Returns whether the memory of the other members can be read, as far as is known. The members are processes of one
-/// job, so the answer for one holds for all; at least one must have joined.
-pub(super) fn works(engine: &Engine, peers: &[Peer], me: usize) -> bool {
-    let joined =
-        || peers.iter().enumerate().filter(|(rank, peer)| *rank != me && engine.expect_host_memory().pid(**peer) != 0);
-    let end = clock::now_ns() + PATIENCE_NS;
-    while joined().next().is_none() && clock::now_ns() < end {
-        std::thread::sleep(std::time::Duration::from_micros(50));
-    }
-    joined().next().is_some() && joined().all(|(_, peer)| engine.expect_peer_memory().can_access(*peer))
-}
 
 /// The memory that a rank lends.
 pub(crate) struct LentBuffer {
@@ -142,7 +125,7 @@ impl LentBuffer {
         match &self.what {
             What::Block { region, copy } => {
                 let address = self.place(region, *copy, &mut 0);
-                mailboxes.post(number, call, &Note::of_address(region.len(), address));
+                mailboxes.post(number, call, &SlotNote::of_address(region.len(), address));
             }
             What::Parts { blocks, copy_all } => {
                 let (size, me) = (mailboxes.size(), mailboxes.slots.me());
@@ -173,7 +156,7 @@ impl LentBuffer {
             let start = self.start();
             // SAFETY: the copies begin with room for the lines, which are read only after the note below.
             write(unsafe { std::slice::from_raw_parts_mut(start, lines) });
-            mailboxes.post(id.0, id.1, &Note::of_lent_blocks(start as u64, sent.count()));
+            mailboxes.post(id.0, id.1, &SlotNote::of_lent_blocks(start as u64, sent.count()));
         } else {
             mailboxes.leave(pending, id, Content::Blocks { count: sent.count() }, lines.max(BODY_BYTES + 1), write);
         }

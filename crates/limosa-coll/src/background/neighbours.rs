@@ -26,7 +26,7 @@ use super::neighbour_blocks::{Incoming, SentBlocks, longest_block};
 use super::operation::BackgroundOp;
 use crate::buffer::Blocks;
 use crate::edges::{block_of, destinations, sources};
-use crate::kind::Kind;
+use crate::kind::Collective;
 use crate::memory::Scratch;
 use crate::notes::{Lines, Location, Notes, nonsense};
 use crate::schedule::{Member, Schedule};
@@ -49,7 +49,7 @@ impl Exchange {
     /// `MPI_ERR_NO_MEM`.
     pub(crate) fn with_neighbours(
         member: impl Into<Member>,
-        kind: Kind,
+        kind: Collective,
         limits: Limits,
         exchange: NeighbourExchange<'_>,
     ) -> Result<Exchange> {

@@ -30,7 +30,7 @@ use super::reduction::Reduction;
 use super::storage::Content;
 use super::{Mailboxes, Pending, fetch_for_all};
 use crate::memory::read;
-use crate::notes::{BY_MESSAGE, Note, Notes, write_table};
+use crate::notes::{BY_MESSAGE, Notes, SlotNote, write_table};
 use crate::run::ScheduleRun;
 use crate::schedule::copy;
 use crate::shared::look;
@@ -307,12 +307,12 @@ impl BackgroundOp {
         let id = (number, kind);
         match &self.exchange.contribution {
             Contribution::Nothing => {}
-            Contribution::Signal => mailboxes.post(number, kind, &Note::signal()),
+            Contribution::Signal => mailboxes.post(number, kind, &SlotNote::signal()),
             Contribution::Block(region) => {
                 mailboxes.leave(pending, id, Content::Block { len: all }, all, |place| read(region, place));
             }
             Contribution::Parts(parts) => match parts.even {
-                Some(0) => mailboxes.post(number, kind, &Note::signal()),
+                Some(0) => mailboxes.post(number, kind, &SlotNote::signal()),
                 Some(len) => mailboxes.leave(pending, id, Content::Block { len }, all, |place| {
                     place
                         .chunks_exact_mut(len)
@@ -322,7 +322,7 @@ impl BackgroundOp {
                 None => mailboxes.leave(pending, id, Content::Table, all, |place| self.lay_out(parts, place)),
             },
             Contribution::Blocks(sent) => sent.post(mailboxes, pending, id),
-            Contribution::Announced(len) => mailboxes.post(number, kind, &Note::of_rounds(*len)),
+            Contribution::Announced(len) => mailboxes.post(number, kind, &SlotNote::of_rounds(*len)),
             Contribution::Lent(lent) => lent.post(mailboxes, pending, number, kind),
             Contribution::Operand => {
                 if let Some(reduction) = self.reduction() {
@@ -364,14 +364,14 @@ impl BackgroundOp {
             // Ranks that do not know that it is a long reduction wait for a note.
             Intake::Pieces(reduction) => match reduction.ends(&self.mailboxes, number, self.exchange.call) {
                 Ok(_) => return,
-                Err(_) => Ok(Note::of_nothing()),
+                Err(_) => Ok(SlotNote::of_nothing()),
             },
             Intake::Combined { operands, part, for_all: true, .. } => self.combine_for_all(operands, part),
-            _ => Ok(Note::signal()),
+            _ => Ok(SlotNote::signal()),
         };
         let note = outcome.unwrap_or_else(|error| {
             self.trouble.lock().get_or_insert(error);
-            Note::of_nothing()
+            SlotNote::of_nothing()
         });
         self.mailboxes.post_for_all(number, self.exchange.call, &note);
     }

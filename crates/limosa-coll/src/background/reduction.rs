@@ -35,8 +35,6 @@
 //!
 //! The operation is predefined. A thread that combines a piece holds a lock for which all polling threads of its
 //! process may wait. No function of the program may run under it: user-defined operations go by messages.
-//! The operation is predefined. A thread that works at a piece holds a lock for which all threads of its process that
-//! look may wait, so that no function of the program may run there: such operations go by messages.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -50,10 +48,10 @@ use super::Mailboxes;
 use super::lent::LentBuffer;
 use crate::access::{Access, failed, unless_dead};
 use crate::buffer::Buffer;
-use crate::kind::{Kind, Signed};
+use crate::kind::{Collective, Signed};
 use crate::memory::write;
-use crate::notes::{Ends, Note, Notes, given_up};
-use crate::pieces::{Delivery, Pieces, Work};
+use crate::notes::{Ends, Notes, SlotNote, given_up};
+use crate::pieces::{Delivery, PieceReduction, Pieces};
 use crate::reducer::Reducer;
 use crate::schedule::Temporary;
 use limosa_mpi::consts::MPI_ERR_PROC_ABORTED;
@@ -119,7 +117,7 @@ impl Reduction {
     pub(super) fn post(&self, mailboxes: &Mailboxes, number: u64, call: Signed) {
         let ends =
             Ends { operand: self.lent.prepare() as u64, result: self.own_result().map_or(0, |result| result as u64) };
-        mailboxes.post(number, call, &Note::of_operand(self.operand.bytes(), ends, self.shape));
+        mailboxes.post(number, call, &SlotNote::of_operand(self.operand.bytes(), ends, self.shape));
     }
 
     /// Returns the wait condition of operation `number`: the notes of all, then that all pieces are done.
@@ -163,7 +161,7 @@ impl Reduction {
         // Read before a piece is taken: until that piece is counted the operation cannot end, and the notes stay valid.
         let Ok(ends) = self.ends(mailboxes, number, call) else { return };
         let reducer = Reducer::new(&self.op, &self.operand, true).led_by(mailboxes.leading_op(number, call));
-        let work = Work {
+        let work = PieceReduction {
             access: mailboxes,
             reducer: &reducer,
             pieces: self.pieces,
@@ -201,7 +199,7 @@ impl Reduction {
     /// Counts a piece as done, and wakes all ranks after the last piece.
     fn count(&self, mailboxes: &Mailboxes, number: u64, call: Signed) {
         if mailboxes.slots.count_piece(number) == self.pieces.count() {
-            mailboxes.post_for_all(number, call, &Note::signal());
+            mailboxes.post_for_all(number, call, &SlotNote::signal());
             mailboxes.tell_all();
         }
     }
@@ -278,7 +276,7 @@ impl Access for Mailboxes {
 }
 
 #[cold]
-fn failed_at(rank: usize, kind: Kind) -> Error {
+fn failed_at(rank: usize, kind: Collective) -> Error {
     let name = kind.name();
     let detail =
         format!("rank {rank} could not combine its share of the operands of {name}: the error that it got says why");

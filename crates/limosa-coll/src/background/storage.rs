@@ -1,16 +1,20 @@
 //! Storage of a set of mailboxes: notes, slots, and large slots beside them ([`crate::notes`] has the forms).
 
+use limosa_base::clock;
 use limosa_base::slots::{BODY_BYTES, Bytes, NOTES, RoundBuffers, SLOTS, SlotSegment};
 use limosa_p2p::{Engine, Peer};
 
-use super::{LARGE_BYTES, Mailboxes, Pending, lent};
+use super::{LARGE_BYTES, Mailboxes, Pending};
 use crate::disagreement::{self, Difference};
 use crate::kind::Signed;
-use crate::notes::{Area, Note, Notes, nonsense};
+use crate::notes::{Area, Notes, SlotNote, nonsense};
 use limosa_mpi::error::{Error, Result};
 
 /// Large slots of a rank.
 pub(super) const LARGE_SLOTS: usize = 2;
+
+/// Longest wait for another member to join the job, to find out whether its memory can be read.
+const PATIENCE_NS: u64 = 1_000_000_000;
 
 /// The large slots of all ranks.
 pub(super) struct Large {
@@ -25,7 +29,7 @@ impl Large {
     pub(super) fn join(engine: &Engine, name: u64, peers: &[Peer], me: usize, slot_bytes: usize) -> Option<Large> {
         const CAN_LEND: u64 = 1;
         let size = peers.len();
-        let can_lend = if lent::works(engine, peers, me) { CAN_LEND } else { 0 };
+        let can_lend = if can_lend(engine, peers, me) { CAN_LEND } else { 0 };
         let bytes = |slot_bytes| RoundBuffers::bytes(size - 1, LARGE_SLOTS * slot_bytes);
         let memory = engine.expect_host_memory();
         let found =
@@ -44,6 +48,18 @@ impl Large {
         let start = self.memory.part_of(rank).wrapping_add((slot - 1) * self.slot_bytes);
         Area { start, bytes: self.slot_bytes, number: slot as u64 }
     }
+}
+
+/// Returns whether the memory of the other members can be read, as far as is known. The members are processes of one
+/// job, so the answer for one holds for all; at least one must have joined.
+fn can_lend(engine: &Engine, peers: &[Peer], me: usize) -> bool {
+    let joined =
+        || peers.iter().enumerate().filter(|(rank, peer)| *rank != me && engine.expect_host_memory().pid(**peer) != 0);
+    let end = clock::now_ns() + PATIENCE_NS;
+    while joined().next().is_none() && clock::now_ns() < end {
+        std::thread::sleep(std::time::Duration::from_micros(50));
+    }
+    joined().next().is_some() && joined().all(|(_, peer)| engine.expect_peer_memory().can_access(*peer))
 }
 
 /// Form of a contribution's bytes.
@@ -94,9 +110,9 @@ impl Mailboxes {
                 // SAFETY: all ranks have finished with what was in this rank's area before.
                 fill(unsafe { area.first(all) });
                 match content {
-                    Content::Block { len } => Note::of_area(len, &area),
-                    Content::Table => Note::of_table(&Area { bytes: all, ..area }),
-                    Content::Blocks { count } => Note::of_blocks(&Area { bytes: all, ..area }, count),
+                    Content::Block { len } => SlotNote::of_area(len, &area),
+                    Content::Table => SlotNote::of_table(&Area { bytes: all, ..area }),
+                    Content::Blocks { count } => SlotNote::of_blocks(&Area { bytes: all, ..area }, count),
                 }
             }
         };

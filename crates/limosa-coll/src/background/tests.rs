@@ -11,8 +11,8 @@ use proptest::prelude::*;
 
 use super::{BackgroundOp, Exchange, Limits, MailboxUse, Mailboxes, NeighbourExchange, Recorder};
 use crate::buffer::{Blocks, Buffer};
-use crate::kind::{Kind, Signature, Signed};
-use crate::notes::{Found, Location, Notes};
+use crate::kind::{Collective, Signature, Signed};
+use crate::notes::{Location, Notes, PostedBytes};
 use crate::one_step;
 use crate::pieces::{Delivery, Pieces};
 use crate::schedule::Member;
@@ -53,7 +53,7 @@ fn barrier(mailboxes: &Arc<Mailboxes>) -> Arc<BackgroundOp> {
     let limits = Limits { most: usize::MAX, lends: false };
     let member =
         Member { rank: mailboxes.slots.me(), size: mailboxes.size(), number: 0, signature: Signature::default() };
-    let exchange = one_step::barrier(Recorder::new(Kind::Barrier, member, limits)).expect("nothing can fail");
+    let exchange = one_step::barrier(Recorder::new(Collective::Barrier, member, limits)).expect("nothing can fail");
     BackgroundOp::new(MailboxUse { mailboxes: mailboxes.clone(), number: None, limits }, exchange)
 }
 
@@ -119,21 +119,21 @@ fn one_step_algorithms_move_what_they_say() {
         while !operations.iter().all(|operation| operation.advance()) {}
     };
     let mut all = [[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12]];
-    run(Kind::Alltoall, &mut |rank, executor| one_step::alltoall(executor, None, &blocks(&mut all[rank])));
+    run(Collective::Alltoall, &mut |rank, executor| one_step::alltoall(executor, None, &blocks(&mut all[rank])));
     assert_eq!(all, [[1, 2, 3, 7, 8, 9], [4, 5, 6, 10, 11, 12]]);
     let mut parts = [[0; 3]; 2];
-    run(Kind::Scatter, &mut |rank, executor| {
+    run(Collective::Scatter, &mut |rank, executor| {
         one_step::scatter(executor, Some(&blocks(&mut all[1])), Some(&ints(&mut parts[rank])), 1)
     });
     assert_eq!(parts, [[4, 5, 6], [10, 11, 12]]);
-    run(Kind::Gather, &mut |rank, executor| {
+    run(Collective::Gather, &mut |rank, executor| {
         one_step::gather(executor, Some(&ints(&mut parts[rank])), Some(&blocks(&mut all[0])), 0)
     });
     assert_eq!(all[0], [4, 5, 6, 10, 11, 12]);
-    run(Kind::Bcast, &mut |rank, executor| one_step::bcast(executor, &ints(&mut parts[rank]), 1));
+    run(Collective::Bcast, &mut |rank, executor| one_step::bcast(executor, &ints(&mut parts[rank]), 1));
     assert_eq!(parts, [[10, 11, 12]; 2]);
     parts[0] = [1, 2, 3];
-    run(Kind::Allgather, &mut |rank, executor| {
+    run(Collective::Allgather, &mut |rank, executor| {
         one_step::allgather(executor, Some(&ints(&mut parts[rank])), &blocks(&mut all[rank]))
     });
     assert_eq!(all, [[1, 2, 3, 10, 11, 12]; 2]);
@@ -147,7 +147,7 @@ fn a_rank_that_waits_asks_others_for_what_it_lends_only_after_a_while() {
     let bcast = |(mailboxes, memory): (&Arc<Mailboxes>, &mut [i32; 3])| {
         let member =
             Member { rank: mailboxes.slots.me(), size: mailboxes.size(), number: 0, signature: Signature::default() };
-        let exchange = one_step::bcast(Recorder::new(Kind::Bcast, member, limits), &ints(memory), 0);
+        let exchange = one_step::bcast(Recorder::new(Collective::Bcast, member, limits), &ints(memory), 0);
         let mailbox_use = MailboxUse { mailboxes: mailboxes.clone(), number: None, limits };
         BackgroundOp::new(mailbox_use, exchange.expect("there is memory"))
     };
@@ -198,7 +198,7 @@ fn ranks_that_wait_for_different_operations_let_each_other_go_on() {
             let bcast = |root: usize, memory: &mut [i32; 3]| {
                 let number = root as u64;
                 let member = Member { rank, size: 2, number, signature: Signature::default() };
-                let exchange = one_step::bcast(Recorder::new(Kind::Bcast, member, limits), &ints(memory), root);
+                let exchange = one_step::bcast(Recorder::new(Collective::Bcast, member, limits), &ints(memory), root);
                 let mailbox_use = MailboxUse { mailboxes: mailbox_sets[rank].clone(), number: None, limits };
                 BackgroundOp::new(mailbox_use, exchange.expect("there is memory"))
             };
@@ -232,7 +232,7 @@ fn neighbours_wait_for_each_other_only() {
             let exchange =
                 NeighbourExchange { neighbours, send: Sent::Blocks(&send), receive: &receive, own: Vec::new() };
             let member = Member { rank, size: 3, number: 0, signature: Signature::default() };
-            let exchange = Exchange::with_neighbours(member, Kind::NeighborAlltoall, limits, exchange).unwrap();
+            let exchange = Exchange::with_neighbours(member, Collective::NeighborAlltoall, limits, exchange).unwrap();
             BackgroundOp::new(MailboxUse { mailboxes: mailbox_sets[rank].clone(), number: None, limits }, exchange)
         };
         let operations = [operation(0), operation(1)];
@@ -273,11 +273,11 @@ proptest! {
                 unsafe { slot.cast::<u64>().add(at).write_unaligned(word) };
             }
             let widen = |word: u64| if widening & 2 == 0 { word } else { u64::MAX - word };
-            let (bcast, gather) = (Signed::from(Kind::Bcast), Signed::from(Kind::Gather));
+            let (bcast, gather) = (Signed::from(Collective::Bcast), Signed::from(Collective::Gather));
             mailbox_sets[0].slots.post(number, bcast.word, form.into(), &[widen(first), widen(second), 0, 0, 0, 0]);
             let reader = &mailbox_sets[1];
             for found in [reader.find(0, number, bcast), reader.find_part(0, number, bcast)] {
-                if let Ok(Found { len, place: Location::Here(start) }) = found {
+                if let Ok(PostedBytes { len, place: Location::Here(start) }) = found {
                     prop_assert!(is_inside(reader, 0, number, start, len), "form {form:#x}: {len} bytes at {start:?}");
                 }
             }
@@ -291,21 +291,21 @@ proptest! {
 // ---- long reductions -----------------------------------------------------------------------------------------------
 
 /// The operation of one rank in a long reduction, with its buffers.
-struct Part {
+struct ReductionRank {
     operand: Vec<f64>,
     result: Vec<f64>,
     operation: Arc<BackgroundOp>,
 }
 
 /// Which reduction, in place or not.
-type Reducing = (Kind, fn() -> Delivery, bool);
+type Reducing = (Collective, fn() -> Delivery, bool);
 
 fn operand(rank: usize, count: usize) -> Vec<f64> {
     (0..count).map(|at| 1.0 / (rank * 7 + at % 101 + 1) as f64).collect()
 }
 
 /// A reduction in which rank `rank` has `count` numbers, and gets as many.
-fn reducing(mailboxes: &Arc<Mailboxes>, (kind, delivery, in_place): Reducing, count: usize) -> Part {
+fn reducing(mailboxes: &Arc<Mailboxes>, (kind, delivery, in_place): Reducing, count: usize) -> ReductionRank {
     let (rank, size) = (mailboxes.slots.me(), mailboxes.size());
     let mut operand = operand(rank, count);
     let mut result = vec![0.0; count];
@@ -319,7 +319,7 @@ fn reducing(mailboxes: &Arc<Mailboxes>, (kind, delivery, in_place): Reducing, co
     let limits = Limits { most: 0, lends: true };
     let exchange =
         Exchange::reduction(member, kind, limits, &sum, &input, Some(&into), delivery()).expect("there is memory");
-    Part {
+    ReductionRank {
         operand,
         result,
         operation: BackgroundOp::new(MailboxUse { mailboxes: mailboxes.clone(), number: None, limits }, exchange),
@@ -330,16 +330,16 @@ fn reducing(mailboxes: &Arc<Mailboxes>, (kind, delivery, in_place): Reducing, co
 fn wanted((kind, ..): Reducing, rank: usize, size: usize, count: usize) -> Vec<f64> {
     let operands: Vec<_> = (0..size).map(|rank| operand(rank, count)).collect();
     let number = |at: usize| match kind {
-        Kind::Scan => {
+        Collective::Scan => {
             (0..=rank).map(|rank| operands[rank][at]).reduce(|before, own| before + own).expect("there is one")
         }
-        Kind::Reduce if rank != 1 => 0.0,
+        Collective::Reduce if rank != 1 => 0.0,
         _ => (0..size).rev().map(|rank| operands[rank][at]).reduce(|behind, own| own + behind).expect("there is one"),
     };
     (0..count).map(number).collect()
 }
 
-fn error_of(part: &Part) -> String {
+fn error_of(part: &ReductionRank) -> String {
     assert!(part.operation.advance(), "it has ended");
     let end = operation::Operation::look(&*part.operation).expect("it has ended");
     let detail = end.error.expect("it has failed").detail.to_string();
@@ -351,10 +351,10 @@ fn error_of(part: &Part) -> String {
 }
 
 const REDUCTIONS: [Reducing; 4] = [
-    (Kind::Allreduce, || Delivery::All, false),
-    (Kind::Allreduce, || Delivery::All, true),
-    (Kind::Reduce, || Delivery::To(1), false),
-    (Kind::Scan, || Delivery::Prefixes { with_own: true }, true),
+    (Collective::Allreduce, || Delivery::All, false),
+    (Collective::Allreduce, || Delivery::All, true),
+    (Collective::Reduce, || Delivery::To(1), false),
+    (Collective::Scan, || Delivery::Prefixes { with_own: true }, true),
 ];
 
 /// Numbers of some pieces, the last of which is shorter.
@@ -422,7 +422,7 @@ fn ranks_that_disagree_about_a_long_reduction_all_get_an_error() {
     let lengths: Case = |rank| (REDUCTIONS[0], if rank == 2 { COUNT + 8 } else { COUNT });
     let roots: Case = |rank| {
         let delivery: fn() -> Delivery = if rank == 0 { || Delivery::To(0) } else { || Delivery::To(1) };
-        ((Kind::Reduce, delivery, false), COUNT)
+        ((Collective::Reduce, delivery, false), COUNT)
     };
     let cases = [(lengths, "do not match"), (roots, "another root")];
     for (case, wanted) in cases {
@@ -466,7 +466,7 @@ fn a_piece_that_fails_is_an_error_at_all_ranks() {
     }
 }
 
-fn class_of(part: &Part) -> Option<i32> {
+fn class_of(part: &ReductionRank) -> Option<i32> {
     assert!(part.operation.advance(), "it has ended");
     operation::Operation::finish(&*part.operation).expect("it has ended").error.map(|error| error.class)
 }
@@ -511,7 +511,7 @@ const MARK: f64 = -1.0;
 
 /// Drives a rank of a living process, which learns after `looks` polls that another rank has died. If the operation
 /// fails, the rank uses its memory again at once; returns true if it has failed.
-fn survive(part: &mut Part, looks: u64) -> bool {
+fn survive(part: &mut ReductionRank, looks: u64) -> bool {
     part.operation.start();
     let mut left = looks;
     while !part.operation.advance() {

@@ -3,9 +3,9 @@
 pub(super) mod dissemination;
 
 use super::one_step;
-use super::plan::Work;
+use super::plan::MessagePlan;
 use super::select::{self, Selected, select};
-use super::shared::{self, Kind};
+use super::shared::{self, Collective};
 use super::{Call, Plan, Recorder, Schedule, composed};
 use limosa_mpi::error::Result;
 
@@ -15,9 +15,9 @@ use limosa_mpi::error::Result;
 /// Errors of the machine.
 #[inline]
 pub fn run(call: &Call<'_>) -> Result<()> {
-    let call = &call.signed(Kind::Barrier);
+    let call = &call.signed(Collective::Barrier);
     // Counts as one byte, so that a row of the table can select messages.
-    match call.shared_call(Kind::Barrier, 1) {
+    match call.shared_call(Collective::Barrier, 1) {
         Some(shared_call) => shared::barrier(&shared_call),
         None => by_messages(call),
     }
@@ -28,10 +28,10 @@ pub fn run(call: &Call<'_>) -> Result<()> {
 /// # Errors
 /// As for [`plan`].
 pub fn background(call: &Call<'_>) -> Result<Plan> {
-    let call = &call.signed(Kind::Barrier);
-    Ok(match call.mailbox_use(Kind::Barrier, 0) {
+    let call = &call.signed(Collective::Barrier);
+    Ok(match call.mailbox_use(Collective::Barrier, 0) {
         Some(mailbox_use) => {
-            let exchange = one_step::barrier(Recorder::new(Kind::Barrier, call, mailbox_use.limits))?;
+            let exchange = one_step::barrier(Recorder::new(Collective::Barrier, call, mailbox_use.limits))?;
             Plan::at(mailbox_use, exchange)
         }
         None => plan(call)?.into(),
@@ -43,7 +43,7 @@ pub fn background(call: &Call<'_>) -> Result<Plan> {
 /// # Errors
 /// `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>) -> Result<Schedule> {
-    let call = &call.signed(Kind::Barrier);
+    let call = &call.signed(Collective::Barrier);
     work(call)?.into_schedule(call)
 }
 
@@ -53,10 +53,10 @@ fn by_messages(call: &Call<'_>) -> Result<()> {
     work(call)?.run(call)
 }
 
-fn work(call: &Call<'_>) -> Result<Work> {
-    match select(call, Kind::Barrier, select::BARRIER, 0, None) {
-        Selected::Composed(hosts) => Ok(Work::Composed(composed::barrier(hosts))),
-        Selected::Flat(plan) => Work::flat(call, |s| {
+fn work(call: &Call<'_>) -> Result<MessagePlan> {
+    match select(call, Collective::Barrier, select::BARRIER, 0, None) {
+        Selected::Composed(hosts) => Ok(MessagePlan::Composed(composed::barrier(hosts))),
+        Selected::Flat(plan) => MessagePlan::flat(call, |s| {
             plan(s);
             Ok(())
         }),

@@ -6,9 +6,9 @@ pub(super) mod scatter_exchange;
 use super::buffer::Buffer;
 use super::kind::Signature;
 use super::one_step;
-use super::plan::Work;
+use super::plan::MessagePlan;
 use super::select::{self, Selected, select};
-use super::shared::{self, Kind};
+use super::shared::{self, Collective};
 use super::{Call, Plan, Recorder, Schedule, composed};
 use limosa_mpi::error::Result;
 
@@ -18,8 +18,8 @@ use limosa_mpi::error::Result;
 /// `MPI_ERR_ROOT`, `MPI_ERR_NO_MEM`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, and errors of the machine.
 pub fn run(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<()> {
     let rank = call.comm.check_root(root)? as usize;
-    let call = &call.signed(Signature::rooted(Kind::Bcast, rank));
-    match call.shared_call(Kind::Bcast, buffer.bytes()) {
+    let call = &call.signed(Signature::rooted(Collective::Bcast, rank));
+    match call.shared_call(Collective::Bcast, buffer.bytes()) {
         Some(shared_call) => shared::bcast(&shared_call, buffer, rank),
         None => work(call, buffer, rank)?.run(call),
     }
@@ -31,9 +31,9 @@ pub fn run(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<()> {
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<Plan> {
     let rank = call.comm.check_root(root)? as usize;
-    let call = &call.signed(Signature::rooted(Kind::Bcast, rank));
-    match call.mailbox_use_to_move_by_root(Kind::Bcast, buffer.bytes(), buffer.bytes()) {
-        Some(mailbox_use) => one_step::bcast(Recorder::new(Kind::Bcast, call, mailbox_use.limits), buffer, rank)
+    let call = &call.signed(Signature::rooted(Collective::Bcast, rank));
+    match call.mailbox_use_to_move_by_root(Collective::Bcast, buffer.bytes(), buffer.bytes()) {
+        Some(mailbox_use) => one_step::bcast(Recorder::new(Collective::Bcast, call, mailbox_use.limits), buffer, rank)
             .map(|exchange| Plan::at(mailbox_use, exchange)),
         None => plan(call, buffer, root).map(Plan::from),
     }
@@ -45,13 +45,13 @@ pub fn background(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<Plan> {
 /// `MPI_ERR_ROOT`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<Schedule> {
     let root = call.comm.check_root(root)? as usize;
-    let call = &call.signed(Signature::rooted(Kind::Bcast, root));
+    let call = &call.signed(Signature::rooted(Collective::Bcast, root));
     work(call, buffer, root)?.into_schedule(call)
 }
 
-fn work(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<Work> {
-    match select(call, Kind::Bcast, select::BCAST, buffer.bytes(), None) {
-        Selected::Composed(hosts) => Ok(Work::Composed(composed::bcast(hosts, buffer, root))),
-        Selected::Flat(plan) => Work::flat(call, |s| plan(s, buffer, root)),
+fn work(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<MessagePlan> {
+    match select(call, Collective::Bcast, select::BCAST, buffer.bytes(), None) {
+        Selected::Composed(hosts) => Ok(MessagePlan::Composed(composed::bcast(hosts, buffer, root))),
+        Selected::Flat(plan) => MessagePlan::flat(call, |s| plan(s, buffer, root)),
     }
 }

@@ -4,14 +4,14 @@
 //! whose factors a model measures: the latency of a message or of a note in shared memory, and the time per byte
 //! transferred, combined, or copied inside a process.
 
-use super::{Subject, Way};
+use super::{Subject, TableWay};
 
 /// An algorithm of one operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Algorithm {
     /// Name, unique among the algorithms of the operation.
     pub(crate) name: &'static str,
-    pub(super) way: Way,
+    pub(super) way: TableWay,
     /// Whether it requires that all ranks can read each other's memory.
     pub(super) direct: bool,
     /// Whether it requires an operation that commutes.
@@ -48,14 +48,14 @@ const fn cost(latencies: f64, transferred: f64, combined: f64, copied: f64) -> C
 /// Number of concurrent transfers in an exchange.
 const WINDOW: f64 = crate::exchange::WINDOW as f64;
 
-const fn algorithm(name: &'static str, way: Way, cost: fn(f64, f64) -> Cost) -> Algorithm {
+const fn algorithm(name: &'static str, way: TableWay, cost: fn(f64, f64) -> Cost) -> Algorithm {
     Algorithm { name, way, direct: false, commuting: false, composed: false, cost }
 }
 
 /// Makes an algorithm over the leaders of hosts. Its cost is that between `p` hosts; the shared way has the cost inside
 /// them.
 const fn leaders(cost: fn(f64, f64) -> Cost) -> Algorithm {
-    Algorithm { composed: true, ..algorithm("leaders", Way::Messages, cost) }
+    Algorithm { composed: true, ..algorithm("leaders", TableWay::Messages, cost) }
 }
 
 /// Returns floor(log2 p). Counted in integers, because the mathematics library would be one more to load.
@@ -80,24 +80,27 @@ pub(crate) fn of(subject: Subject) -> impl Iterator<Item = &'static Algorithm> {
 // ---- in memory that the members share -------------------------------------------------------------------------------
 
 /// Each rank posts a flag and polls those of the others.
-static FLAGS: Algorithm = algorithm("flags", Way::Shared, |p, _| cost(p - 1.0, 0.0, 0.0, 0.0));
+static FLAGS: Algorithm = algorithm("flags", TableWay::Shared, |p, _| cost(p - 1.0, 0.0, 0.0, 0.0));
 /// A contribution that fits a slot or ring buffer is copied in by its owner and copied out by each reader.
-static ONE_TO_ALL: Algorithm = algorithm("slots", Way::Shared, |p, n| cost(1.0, (p - 1.0) * n, 0.0, n));
-static ALL_TO_ONE: Algorithm = algorithm("slots", Way::Shared, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, n));
-static ALL_TO_ALL: Algorithm = algorithm("slots", Way::Shared, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, n));
-static FOLD: Algorithm = algorithm("slots", Way::Shared, |p, n| cost(p - 1.0, (p - 1.0) * n, (p - 1.0) * n, n));
+static ONE_TO_ALL: Algorithm = algorithm("slots", TableWay::Shared, |p, n| cost(1.0, (p - 1.0) * n, 0.0, n));
+static ALL_TO_ONE: Algorithm = algorithm("slots", TableWay::Shared, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, n));
+static ALL_TO_ALL: Algorithm = algorithm("slots", TableWay::Shared, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, n));
+static FOLD: Algorithm = algorithm("slots", TableWay::Shared, |p, n| cost(p - 1.0, (p - 1.0) * n, (p - 1.0) * n, n));
 /// In rounds through shared buffers.
-static ROUNDS: Algorithm = algorithm("rounds", Way::Shared, |p, n| cost(p * (n / ROUND).ceil(), (p - 1.0) * n, 0.0, n));
+static ROUNDS: Algorithm =
+    algorithm("rounds", TableWay::Shared, |p, n| cost(p * (n / ROUND).ceil(), (p - 1.0) * n, 0.0, n));
 static ROUNDS_COMBINED: Algorithm =
-    algorithm("rounds", Way::Shared, |p, n| cost(2.0 * p * (n / ROUND).ceil(), n, (p - 1.0) * n / p, n));
+    algorithm("rounds", TableWay::Shared, |p, n| cost(2.0 * p * (n / ROUND).ceil(), n, (p - 1.0) * n / p, n));
 /// Directly from memory to memory, both partners copying.
-static SINGLE_COPY: Algorithm =
-    Algorithm { direct: true, ..algorithm("single_copy", Way::Shared, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, 0.0)) };
+static SINGLE_COPY: Algorithm = Algorithm {
+    direct: true,
+    ..algorithm("single_copy", TableWay::Shared, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, 0.0))
+};
 /// Any running rank takes the next piece, reads it from all ranks, combines it, and writes it to the ranks that receive
 /// it.
 static PIECES: Algorithm = Algorithm {
     direct: true,
-    ..algorithm("pieces", Way::Shared, |p, n| cost(p, 2.0 * (p - 1.0) * n / p, (p - 1.0) * n / p, 0.0))
+    ..algorithm("pieces", TableWay::Shared, |p, n| cost(p, 2.0 * (p - 1.0) * n / p, (p - 1.0) * n / p, 0.0))
 };
 /// Approximate number of bytes of a round.
 const ROUND: f64 = 64.0 * 1024.0;
@@ -105,42 +108,45 @@ const ROUND: f64 = 64.0 * 1024.0;
 // ---- in the background, in such memory ------------------------------------------------------------------------------
 
 /// Each rank puts its contribution into its mailbox.
-static MAILBOX: Algorithm = algorithm("mailbox", Way::Background, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, n));
+static MAILBOX: Algorithm = algorithm("mailbox", TableWay::Background, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, n));
 /// Each rank posts the address of its contribution, and readers copy from there.
-static LENT: Algorithm =
-    Algorithm { direct: true, ..algorithm("lent", Way::Background, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, 0.0)) };
+static LENT: Algorithm = Algorithm {
+    direct: true,
+    ..algorithm("lent", TableWay::Background, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, 0.0))
+};
 /// As [`PIECES`], by any polling thread.
-static PIECES_BEHIND: Algorithm = Algorithm { way: Way::Background, ..PIECES };
+static PIECES_BEHIND: Algorithm = Algorithm { way: TableWay::Background, ..PIECES };
 
 // ---- by messages ----------------------------------------------------------------------------------------------------
 
-static DISSEMINATION: Algorithm = algorithm("dissemination", Way::Messages, |p, _| cost(steps(p), 0.0, 0.0, 0.0));
-static BCAST_BINOMIAL: Algorithm = algorithm("binomial", Way::Messages, |p, n| cost(steps(p), steps(p) * n, 0.0, 0.0));
+static DISSEMINATION: Algorithm = algorithm("dissemination", TableWay::Messages, |p, _| cost(steps(p), 0.0, 0.0, 0.0));
+static BCAST_BINOMIAL: Algorithm =
+    algorithm("binomial", TableWay::Messages, |p, n| cost(steps(p), steps(p) * n, 0.0, 0.0));
 static BCAST_SLICES: Algorithm =
-    algorithm("scatter_exchange", Way::Messages, |p, n| cost(2.0, 2.0 * (p - 1.0) / p * n, 0.0, 0.0));
-static LINEAR: Algorithm = algorithm("linear", Way::Messages, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, 0.0));
-static TREE: Algorithm = algorithm("binomial", Way::Messages, |p, n| cost(steps(p), (p - 1.0) * n, 0.0, 0.0));
+    algorithm("scatter_exchange", TableWay::Messages, |p, n| cost(2.0, 2.0 * (p - 1.0) / p * n, 0.0, 0.0));
+static LINEAR: Algorithm = algorithm("linear", TableWay::Messages, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, 0.0));
+static TREE: Algorithm = algorithm("binomial", TableWay::Messages, |p, n| cost(steps(p), (p - 1.0) * n, 0.0, 0.0));
 static EXCHANGE: Algorithm =
-    algorithm("exchange", Way::Messages, |p, n| cost(((p - 1.0) / WINDOW).ceil(), (p - 1.0) * n, 0.0, 0.0));
-static BRUCK: Algorithm = algorithm("bruck", Way::Messages, |p, n| cost(steps(p), (p - 1.0) * n, 0.0, p * n));
-static RING: Algorithm = algorithm("ring", Way::Messages, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, 0.0));
-static REDUCE_TREE: Algorithm = algorithm("binomial", Way::Messages, reduce_tree);
+    algorithm("exchange", TableWay::Messages, |p, n| cost(((p - 1.0) / WINDOW).ceil(), (p - 1.0) * n, 0.0, 0.0));
+static BRUCK: Algorithm = algorithm("bruck", TableWay::Messages, |p, n| cost(steps(p), (p - 1.0) * n, 0.0, p * n));
+static RING: Algorithm = algorithm("ring", TableWay::Messages, |p, n| cost(p - 1.0, (p - 1.0) * n, 0.0, 0.0));
+static REDUCE_TREE: Algorithm = algorithm("binomial", TableWay::Messages, reduce_tree);
 static REDUCE_ROTATED: Algorithm =
-    Algorithm { commuting: true, ..algorithm("binomial_rotated", Way::Messages, reduce_tree) };
+    Algorithm { commuting: true, ..algorithm("binomial_rotated", TableWay::Messages, reduce_tree) };
 static SLICED: Algorithm =
-    algorithm("sliced", Way::Messages, |p, n| cost(2.0, 2.0 * (p - 1.0) / p * n, (p - 1.0) / p * n, 0.0));
-static DOUBLING: Algorithm = algorithm("recursive_doubling", Way::Messages, |p, n| {
+    algorithm("sliced", TableWay::Messages, |p, n| cost(2.0, 2.0 * (p - 1.0) / p * n, (p - 1.0) / p * n, 0.0));
+static DOUBLING: Algorithm = algorithm("recursive_doubling", TableWay::Messages, |p, n| {
     let whole = doublings(p);
     let folded = steps(p) - whole;
     cost(whole + 2.0 * folded, (whole + 2.0 * folded) * n, (whole + folded) * n, 0.0)
 });
-static SCATTERED: Algorithm = algorithm("exchange", Way::Messages, |p, n| {
+static SCATTERED: Algorithm = algorithm("exchange", TableWay::Messages, |p, n| {
     cost(((p - 1.0) / WINDOW).ceil(), (p - 1.0) / p * n, (p - 1.0) / p * n, 0.0)
 });
 static VIA_REDUCE: Algorithm =
-    algorithm("via_reduce", Way::Messages, |p, n| cost(steps(p) + 1.0, (steps(p) + 1.0) * n, steps(p) * n, 0.0));
+    algorithm("via_reduce", TableWay::Messages, |p, n| cost(steps(p) + 1.0, (steps(p) + 1.0) * n, steps(p) * n, 0.0));
 static SCAN_DOUBLING: Algorithm =
-    algorithm("doubling", Way::Messages, |p, n| cost(steps(p), steps(p) * n, steps(p) * n, 0.0));
+    algorithm("doubling", TableWay::Messages, |p, n| cost(steps(p), steps(p) * n, steps(p) * n, 0.0));
 
 static LEADERS_BARRIER: Algorithm = leaders(|p, _| cost(steps(p), 0.0, 0.0, 0.0));
 static LEADERS_BCAST: Algorithm = leaders(|p, n| cost(steps(p), steps(p) * n, 0.0, 0.0));

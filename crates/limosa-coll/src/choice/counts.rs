@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use limosa_mpi::tool::performance::{self, Class, Source, Variable};
 
 use super::algorithms::{self, Algorithm};
-use super::{SUBJECTS, Subject, Way};
+use super::{SUBJECTS, Subject, TableWay};
 
 /// Upper bound of the number of algorithms of an operation.
 const MOST: usize = 12;
@@ -30,7 +30,7 @@ pub(crate) fn count(subject: impl Into<Subject>, choose: impl FnOnce() -> Option
 pub(crate) fn count_messages(subject: impl Into<Subject>, name: &str) {
     let subject = subject.into();
     count(subject, || {
-        algorithms::of(subject).find(|algorithm| algorithm.way == Way::Messages && algorithm.name == name)
+        algorithms::of(subject).find(|algorithm| algorithm.way == TableWay::Messages && algorithm.name == name)
     });
 }
 

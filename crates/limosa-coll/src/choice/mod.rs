@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use limosa_job::{Job, config};
 
-use super::kind::{KINDS, Kind};
+use super::kind::{Collective, KINDS};
 use limosa_mpi::error::Result;
 use limosa_mpi::fail;
 
@@ -32,7 +32,7 @@ use table::{Row, Table};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Subject(usize);
 
-/// The names of the subjects: in the order of [`Kind`], then the additional one.
+/// The names of the subjects: in the order of [`Collective`], then the additional one.
 pub(super) const SUBJECTS: [&str; KINDS + 1] = [
     "barrier",
     "bcast",
@@ -68,15 +68,15 @@ impl Subject {
     }
 }
 
-impl From<Kind> for Subject {
-    fn from(kind: Kind) -> Subject {
+impl From<Collective> for Subject {
+    fn from(kind: Collective) -> Subject {
         Subject(kind as usize - 1)
     }
 }
 
 /// How the data of an operation travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum TableWay {
     /// Blocking, in memory that the members share.
     Shared,
     /// Non-blocking and persistent, in such memory.
@@ -206,7 +206,7 @@ impl Choices {
         over: Over,
     ) -> &'static Algorithm {
         if let Forced::This(algorithm) = self.forced[subject.0]
-            && algorithm.way == Way::Messages
+            && algorithm.way == TableWay::Messages
         {
             match over {
                 _ if algorithm.commuting && !commutes => say_once(subject, algorithm, "the operation does not commute"),
@@ -221,7 +221,7 @@ impl Choices {
                 && (commutes || !row.commuting)
                 && (over == Over::Hosts || !row.hosts)
         };
-        let row = self.table.rows(subject, Way::Messages).iter().find(fits);
+        let row = self.table.rows(subject, TableWay::Messages).iter().find(fits);
         row.expect("the last row of each operation fits everything").algorithm()
     }
 
@@ -232,7 +232,7 @@ impl Choices {
         let most = |is_left: bool| {
             let rows = self
                 .table
-                .rows(subject, Way::Background)
+                .rows(subject, TableWay::Background)
                 .iter()
                 .take_while(|row| row.algorithm != "messages" || !row.takes(ranks));
             let rows = rows.filter(|row| row.takes(ranks) && (row.algorithm == "mailbox") == is_left);
@@ -241,11 +241,11 @@ impl Choices {
         Some((most(true), most(false)))
     }
 
-    fn resolve(&self, subject: Subject, found: Found) -> Resolved {
+    fn resolve(&self, subject: Subject, found: MemoryTraits) -> Resolved {
         let by_table = resolve_rows(self.table.shared_rows(subject, found.ranks), most_put(subject, found), found);
         match self.forced[subject.0] {
             Forced::No => by_table,
-            Forced::This(algorithm) if algorithm.way == Way::Shared => {
+            Forced::This(algorithm) if algorithm.way == TableWay::Shared => {
                 match force(algorithm, most_put(subject, found), found, &by_table) {
                     Ok(forced) => forced,
                     Err(reason) => {
@@ -293,7 +293,7 @@ pub(super) fn by_messages(
 /// access each other's; `None` if it always goes by messages.
 pub(super) type Background = Option<(usize, usize)>;
 
-/// Returns the limits of all operations, in the order of [`Kind`].
+/// Returns the limits of all operations, in the order of [`Collective`].
 pub(super) fn in_background(ranks: usize) -> [Background; KINDS] {
     std::array::from_fn(|subject| choices().in_background(Subject(subject), ranks))
 }
@@ -303,7 +303,7 @@ impl Forced {
         match self {
             Forced::No => false,
             Forced::ByMessages => true,
-            Forced::This(algorithm) => algorithm.way == Way::Messages && !algorithm.composed,
+            Forced::This(algorithm) => algorithm.way == TableWay::Messages && !algorithm.composed,
         }
     }
 }
@@ -390,7 +390,7 @@ impl Resolved {
     pub(super) fn algorithm(&self, subject: impl Into<Subject>, bytes: usize) -> Option<&'static Algorithm> {
         let path = if self.puts(bytes) { SharedPath::Slots } else { self.path(bytes) };
         algorithms::of(subject.into())
-            .filter(|algorithm| algorithm.way == Way::Shared)
+            .filter(|algorithm| algorithm.way == TableWay::Shared)
             .find(|algorithm| algorithm.name == "flags" || SharedPath::of(algorithm.name) == path)
     }
 }
@@ -398,12 +398,12 @@ impl Resolved {
 /// Returns the algorithm for an operation in the background, whose operands are lent or left in the mailboxes.
 pub(super) fn behind(subject: impl Into<Subject>, is_lent: bool) -> Option<&'static Algorithm> {
     algorithms::of(subject.into())
-        .find(|algorithm| algorithm.way == Way::Background && (algorithm.name != "mailbox") == is_lent)
+        .find(|algorithm| algorithm.way == TableWay::Background && (algorithm.name != "mailbox") == is_lent)
 }
 
 /// Properties of the members' shared memory.
 #[derive(Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct MemoryTraits {
     pub(super) ranks: usize,
     /// Whether all ranks can read and write each other's memory.
     pub(super) direct: bool,
@@ -415,13 +415,13 @@ pub(super) struct Found {
     pub(super) speaks: bool,
 }
 
-/// Resolves the choices of all operations, in the order of [`Kind`].
-pub(super) fn resolve(found: Found) -> [Resolved; KINDS] {
+/// Resolves the choices of all operations, in the order of [`Collective`].
+pub(super) fn resolve(found: MemoryTraits) -> [Resolved; KINDS] {
     std::array::from_fn(|subject| choices().resolve(Subject(subject), found))
 }
 
 /// Returns the first matching row for each size.
-fn resolve_rows<'r>(rows: impl Iterator<Item = &'r Row>, most_put: usize, found: Found) -> Resolved {
+fn resolve_rows<'r>(rows: impl Iterator<Item = &'r Row>, most_put: usize, found: MemoryTraits) -> Resolved {
     let ranges = |row: &Row| {
         let (path, limit) = (SharedPath::of(row.algorithm), row.limit.bytes(found.slot, found.ring));
         (row.least_bytes, if path == SharedPath::Slots { limit.min(most_put) } else { limit }, path)
@@ -441,7 +441,7 @@ fn resolve_rows<'r>(rows: impl Iterator<Item = &'r Row>, most_put: usize, found:
     Resolved::new(ends.into_iter().map(|end| (end, path(end).unwrap_or(SharedPath::Messages))).collect())
 }
 
-impl Found {
+impl MemoryTraits {
     /// Returns the most bytes that can go without messages: if ranks may have different lengths, only direct access
     /// works.
     fn most_shared(&self) -> usize {
@@ -451,8 +451,8 @@ impl Found {
 
 /// Returns the most bytes that a rank can put into shared memory at once. A result combined by one rank for all must
 /// fit a slot.
-fn most_put(subject: Subject, found: Found) -> usize {
-    let combines_for_all = subject == Kind::Allreduce.into() && found.ranks > 2;
+fn most_put(subject: Subject, found: MemoryTraits) -> usize {
+    let combines_for_all = subject == Collective::Allreduce.into() && found.ranks > 2;
     if found.direct && !combines_for_all { found.slot.max(found.ring) } else { found.slot }
 }
 
@@ -460,7 +460,7 @@ fn most_put(subject: Subject, found: Found) -> usize {
 fn force(
     algorithm: &Algorithm,
     most_put: usize,
-    found: Found,
+    found: MemoryTraits,
     by_table: &Resolved,
 ) -> std::result::Result<Resolved, &'static str> {
     if algorithm.direct && !found.direct {

@@ -1,6 +1,6 @@
 //! Tables of choices as text.
 
-use super::{SUBJECTS, Subject, WAYS, Way, algorithms};
+use super::{SUBJECTS, Subject, TableWay, WAYS, algorithms};
 
 /// The rows of all subjects and ways.
 #[derive(Debug)]
@@ -86,14 +86,14 @@ impl Table {
     }
 
     /// Returns the rows of a subject and way, without tuned ones.
-    pub(super) fn rows(&self, subject: Subject, way: Way) -> &[Row] {
+    pub(super) fn rows(&self, subject: Subject, way: TableWay) -> &[Row] {
         rows_of(&self.rows, subject, way)
     }
 
     /// Returns the rows for `ranks` ranks on the shared way, tuned ones first.
     pub(super) fn shared_rows(&self, subject: Subject, ranks: usize) -> impl Iterator<Item = &Row> {
-        let tuned = rows_of(&self.tuned, subject, Way::Shared);
-        tuned.iter().chain(self.rows(subject, Way::Shared)).filter(move |row| row.takes(ranks))
+        let tuned = rows_of(&self.tuned, subject, TableWay::Shared);
+        tuned.iter().chain(self.rows(subject, TableWay::Shared)).filter(move |row| row.takes(ranks))
     }
 
     /// Takes the rows that `limosa tune` has found, separated by semicolons: for single numbers of ranks, on the shared
@@ -104,11 +104,11 @@ impl Table {
     pub(super) fn tune(&mut self, text: &str) -> Result<(), String> {
         let mut tuned = Table::parse(&text.replace(';', "\n"))?;
         tuned.sort_by_key(Row::place);
-        if tuned.iter().any(|row| row.way != Way::Shared as u8 || row.least_ranks != row.most_ranks) {
+        if tuned.iter().any(|row| row.way != TableWay::Shared as u8 || row.least_ranks != row.most_ranks) {
             return Err("tuned rows are for `shared`, and for one number of ranks each".into());
         }
         for subject in Subject::all() {
-            check_order(rows_of(&tuned, subject, Way::Shared), subject)?;
+            check_order(rows_of(&tuned, subject, TableWay::Shared), subject)?;
         }
         self.tuned = tuned;
         Ok(())
@@ -124,7 +124,7 @@ impl Table {
     /// Checks that the table is complete.
     pub(super) fn check(&self) -> Result<(), String> {
         for (subject, name) in SUBJECTS.iter().enumerate() {
-            let last = self.rows(Subject(subject), Way::Messages).last();
+            let last = self.rows(Subject(subject), TableWay::Messages).last();
             let fits_all = |row: &Row| {
                 row.takes(1)
                     && row.takes(usize::MAX)
@@ -139,7 +139,7 @@ impl Table {
                      condition"
                 ));
             }
-            check_order(self.rows(Subject(subject), Way::Shared), Subject(subject))?;
+            check_order(self.rows(Subject(subject), TableWay::Shared), Subject(subject))?;
         }
         Ok(())
     }
@@ -161,7 +161,7 @@ impl Table {
 }
 
 /// Returns the rows of a subject and way from sorted rows.
-fn rows_of(rows: &[Row], subject: Subject, way: Way) -> &[Row] {
+fn rows_of(rows: &[Row], subject: Subject, way: TableWay) -> &[Row] {
     let place = (subject.0 as u8, way as u8);
     let first = rows.partition_point(|row| row.place() < place);
     let end = rows.partition_point(|row| row.place() <= place);
@@ -209,9 +209,9 @@ fn row(line: &str) -> Result<Row, String> {
     let (mut direct, mut commuting, mut hosts) = (false, false, false);
     match condition {
         "-" => {}
-        "direct" if way != Way::Messages as usize => direct = true,
-        "commuting" if way == Way::Messages as usize => commuting = true,
-        "hosts" if way == Way::Messages as usize => hosts = true,
+        "direct" if way != TableWay::Messages as usize => direct = true,
+        "commuting" if way == TableWay::Messages as usize => commuting = true,
+        "hosts" if way == TableWay::Messages as usize => hosts = true,
         _ => {
             return Err(format!(
                 "`{condition}` is not a condition of {}; write -, or {}",
@@ -248,7 +248,7 @@ fn names(subject: Subject, way: usize) -> impl Iterator<Item = &'static str> {
     algorithms::of(subject)
         .filter(move |algorithm| algorithm.way as usize == way)
         .map(|algorithm| algorithm.name)
-        .chain((way != Way::Messages as usize).then_some("messages"))
+        .chain((way != TableWay::Messages as usize).then_some("messages"))
 }
 
 fn index(words: &[&str], word: &str, what: &str) -> Result<usize, String> {
@@ -272,7 +272,7 @@ fn range(word: &str) -> Result<(usize, usize), String> {
 /// Parses the sizes of a row: a limit, or from..limit, both inclusive.
 fn sizes(word: &str, way: usize) -> Result<(usize, Limit), String> {
     let Some((from, limit)) = word.split_once("..") else { return Ok((0, self::limit(word, way)?)) };
-    if way == Way::Background as usize {
+    if way == TableWay::Background as usize {
         return Err(format!("`{word}` has a lower bound, which rows of background cannot have; write `{limit}`"));
     }
     let limit = self::limit(limit, way)?;
@@ -284,7 +284,7 @@ fn sizes(word: &str, way: usize) -> Result<(usize, Limit), String> {
 }
 
 fn limit(word: &str, way: usize) -> Result<Limit, String> {
-    let in_memory = way == Way::Shared as usize;
+    let in_memory = way == TableWay::Shared as usize;
     let part = word.strip_prefix("ring/").and_then(|part| part.parse::<usize>().ok()).filter(|part| *part > 0);
     match (word, part) {
         ("*", _) => Ok(Limit::Any),

@@ -21,8 +21,8 @@ fn subject(name: &str) -> Subject {
     Subject(SUBJECTS.iter().position(|known| *known == name).expect("a subject"))
 }
 
-fn found(ranks: usize, direct: bool) -> Found {
-    Found { ranks, direct, slot: 8 << 10, ring: 1 << 20, speaks: false }
+fn found(ranks: usize, direct: bool) -> MemoryTraits {
+    MemoryTraits { ranks, direct, slot: 8 << 10, ring: 1 << 20, speaks: false }
 }
 
 fn tuned(rows: &str) -> Choices {
@@ -47,7 +47,7 @@ fn the_built_in_table_serves_everything() {
 fn every_algorithm_by_messages_has_a_plan_of_its_name() {
     fn check<F>(name: &str, plans: &[select::Named<F>]) {
         let known = algorithms::of(subject(name))
-            .filter(|algorithm| algorithm.way == Way::Messages && !algorithm.composed)
+            .filter(|algorithm| algorithm.way == TableWay::Messages && !algorithm.composed)
             .map(|algorithm| algorithm.name);
         let (mut known, mut planned): (Vec<_>, Vec<_>) =
             (known.collect(), plans.iter().map(|(name, _)| *name).collect());
@@ -75,7 +75,7 @@ fn variables_take_the_names_of_all_algorithms_that_can_be_forced() {
         let Form::Choice(words) = variable.form else { panic!("{} takes words", variable.name) };
         let mut words = words.to_vec();
         let mut names: Vec<_> = algorithms::of(subject(&operation.to_lowercase()))
-            .filter(|algorithm| algorithm.way != Way::Background)
+            .filter(|algorithm| algorithm.way != TableWay::Background)
             .map(|algorithm| algorithm.name)
             .chain(["auto", "messages"])
             .collect();
@@ -303,7 +303,8 @@ fn tuned_rows_count_for_their_numbers_of_ranks_and_bytes_only() {
             (ALL, Rounds)
         ]
     );
-    let (now, algorithm) = (bcast(&choices, 4), |bytes| bcast(&choices, 4).algorithm(Kind::Bcast, bytes).unwrap().name);
+    let (now, algorithm) =
+        (bcast(&choices, 4), |bytes| bcast(&choices, 4).algorithm(Collective::Bcast, bytes).unwrap().name);
     assert_eq!([100, 2000, 100_000, 200_000].map(algorithm), ["slots", "single_copy", "slots", "rounds"]);
     assert_eq!([1000, 2000, 40_000, 200_000].map(|bytes| now.puts(bytes)), [true, false, true, false]);
     assert_eq!([1000, 200_000, 300_000, 600_000].map(|bytes| now.is_shared(bytes)), [true, true, false, true]);

@@ -3,7 +3,7 @@
 //!
 //! Cost between h hosts, for p contributions of n bytes: an allgather of p/h n bytes among h ranks.
 
-use super::{Composition, Over, Part};
+use super::{Composition, Over, StageOperation};
 use crate::buffer::{Blocks, Buffer};
 use crate::hosts::Hosts;
 use limosa_mpi::error::Result;
@@ -19,14 +19,14 @@ pub(crate) fn allgather(hosts: &Hosts, send: Option<&Buffer>, receive: &Blocks) 
         // A leader's contribution may be in place; its senders' contributions then arrive beside it.
         let send = if leads { own.take() } else { Some(own.take().unwrap_or_else(|| receive.of(hosts.rank()))) };
         let room = leads.then(|| receive.subset(here));
-        composition.add(Over::Host, Part::Gather { send, receive: room, root, most, even });
+        composition.add(Over::Host, StageOperation::Gather { send, receive: room, root, most, even });
     }
     if leads {
         let receive = receive.joined(hosts.groups(), hosts.each())?;
-        composition.add(Over::Leaders, Part::Allgather { send: own, receive });
+        composition.add(Over::Leaders, StageOperation::Allgather { send: own, receive });
     }
     if !is_alone {
-        composition.add(Over::Host, Part::Bcast { buffer: receive.together(&hosts.all())?, root });
+        composition.add(Over::Host, StageOperation::Bcast { buffer: receive.together(&hosts.all())?, root });
     }
     Ok(composition)
 }

@@ -5,7 +5,7 @@
 //! and out of each leader inside its host. Two hosts exchange one message each way instead of m m, which pays for short
 //! blocks.
 
-use super::{Composition, Over, Part, packed};
+use super::{Composition, Over, StageOperation, packed};
 use crate::buffer::Blocks;
 use crate::hosts::Hosts;
 use limosa_mpi::error::Result;
@@ -25,7 +25,7 @@ pub(crate) fn alltoall(hosts: &Hosts, send: Option<&Blocks>, receive: &Blocks, b
     }
     let rows = |blocks: &Option<Blocks>| blocks.as_ref().map(|blocks| blocks.grouped(size));
     let own = Some(send.unwrap_or(receive).run(0, size));
-    composition.add(Over::Host, Part::Gather { send: own, receive: rows(&leaving), root, most, even: true });
+    composition.add(Over::Host, StageOperation::Gather { send: own, receive: rows(&leaving), root, most, even: true });
     if let (Some(leaving), Some(arriving)) = (&leaving, &arriving) {
         // Both sides have the blocks between two hosts by senders, then by receivers.
         let place = |row: usize, column: u32| (row * size) as u32 + column;
@@ -38,9 +38,10 @@ pub(crate) fn alltoall(hosts: &Hosts, send: Option<&Blocks>, receive: &Blocks, b
         let sides = [hosts.groups().map(to).collect::<Vec<_>>(), hosts.groups().map(from).collect()];
         let [send, receive] = sides.each_ref().map(|side| side.iter().map(|group| &**group));
         let (send, receive) = (leaving.joined(send, None)?, arriving.joined(receive, None)?);
-        composition.add(Over::Leaders, Part::Alltoall { send, receive });
+        composition.add(Over::Leaders, StageOperation::Alltoall { send, receive });
     }
     let own = Some(receive.run(0, size));
-    composition.add(Over::Host, Part::Scatter { send: rows(&arriving), receive: own, root, most, even: true });
+    composition
+        .add(Over::Host, StageOperation::Scatter { send: rows(&arriving), receive: own, root, most, even: true });
     Ok(composition)
 }

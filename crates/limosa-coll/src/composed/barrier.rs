@@ -2,7 +2,7 @@
 //!
 //! Cost between h hosts: ceil(log2 h) a.
 
-use super::{Composition, Over, Part};
+use super::{Composition, Over, StageOperation};
 use crate::hosts::Hosts;
 use crate::schedule::Schedule;
 
@@ -11,13 +11,13 @@ pub(crate) fn barrier(hosts: &Hosts) -> Composition {
     let (root, leads, is_alone) = (leaders.leader, leaders.leads, leaders.is_alone());
     let mut composition = Composition::new(leaders);
     if !is_alone {
-        composition.add(Over::Host, Part::Arrive { root });
+        composition.add(Over::Host, StageOperation::Arrive { root });
     }
     if leads {
-        composition.add(Over::Leaders, Part::Barrier);
+        composition.add(Over::Leaders, StageOperation::Barrier);
     }
     if !is_alone {
-        composition.add(Over::Host, Part::Release { root });
+        composition.add(Over::Host, StageOperation::Release { root });
     }
     composition
 }

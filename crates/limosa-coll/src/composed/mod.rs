@@ -29,7 +29,7 @@ use super::run::run;
 use super::schedule::{Member, Schedule, Temporary, loose_elements};
 use super::select::{self, select_part};
 use super::shared::{self, HostGroup};
-use super::{Call, Kind};
+use super::{Call, Collective};
 use smallvec::SmallVec;
 
 use limosa_mpi::consts::MPI_BYTE;
@@ -59,7 +59,7 @@ enum Over {
 }
 
 /// The operation of a stage. Roots are ranks in the subgroup.
-enum Part {
+enum StageOperation {
     /// All other ranks signal the root.
     Arrive {
         root: usize,
@@ -114,7 +114,7 @@ enum Part {
 pub(super) struct Composition {
     here: Box<[u32]>,
     leaders: Box<[u32]>,
-    stages: Vec<(Over, Part)>,
+    stages: Vec<(Over, StageOperation)>,
     /// Memory between stages. Each schedule shares it: a failed schedule may have to keep it for ever.
     temporaries: Vec<Arc<Temporary>>,
     /// The operation of reductions, and its datatype.
@@ -122,8 +122,8 @@ pub(super) struct Composition {
 }
 
 /// Execution of a stage.
-enum Way<'a> {
-    InMemory(&'a HostGroup, &'a Part),
+enum StagePath<'a> {
+    InMemory(&'a HostGroup, &'a StageOperation),
     ByMessages(Schedule),
 }
 
@@ -138,7 +138,7 @@ impl Composition {
         }
     }
 
-    fn add(&mut self, over: Over, part: Part) {
+    fn add(&mut self, over: Over, part: StageOperation) {
         self.stages.push((over, part));
     }
 
@@ -165,21 +165,21 @@ impl Composition {
         call.enter();
         let host = call.state.host_group();
         // An error here comes before any data move.
-        let mut ways: SmallVec<[Way<'_>; 3]> = SmallVec::new();
+        let mut ways: SmallVec<[StagePath<'_>; 3]> = SmallVec::new();
         for (over, part) in &self.stages {
             ways.push(match host.filter(|host| *over == Over::Host && part.fits(host)) {
-                Some(host) => Way::InMemory(host, part),
-                None => Way::ByMessages(self.schedule(Member::from(call), &[(*over, part)])?),
+                Some(host) => StagePath::InMemory(host, part),
+                None => StagePath::ByMessages(self.schedule(Member::from(call), &[(*over, part)])?),
             });
         }
         let (mut outcome, mut index) = (Ok(()), 0);
         for way in ways {
             outcome = outcome.and(match way {
-                Way::InMemory(host, part) => {
+                StagePath::InMemory(host, part) => {
                     index += 1;
                     part.run_in_memory(host, call, index - 1, self.op()).map_err(|error| self.placed(error))
                 }
-                Way::ByMessages(schedule) => run(call.comm, schedule),
+                StagePath::ByMessages(schedule) => run(call.comm, schedule),
             });
         }
         outcome
@@ -203,11 +203,11 @@ impl Composition {
     /// # Errors
     /// `MPI_ERR_NO_MEM`.
     pub(super) fn into_schedule(self, member: impl Into<Member>) -> Result<Schedule> {
-        let stages: Vec<(Over, &Part)> = self.stages.iter().map(|(over, part)| (*over, part)).collect();
+        let stages: Vec<(Over, &StageOperation)> = self.stages.iter().map(|(over, part)| (*over, part)).collect();
         self.schedule(member.into(), &stages)
     }
 
-    fn schedule(&self, member: Member, stages: &[(Over, &Part)]) -> Result<Schedule> {
+    fn schedule(&self, member: Member, stages: &[(Over, &StageOperation)]) -> Result<Schedule> {
         let mut schedule = Schedule::new(member);
         schedule.keep(&self.temporaries);
         if let Some((op, datatype)) = &self.reduction {
@@ -225,70 +225,79 @@ impl Composition {
     }
 }
 
-impl Part {
+impl StageOperation {
     /// Plans the part by messages.
     fn plan(&self, s: &mut Schedule, op: Option<&Arc<Op>>) -> Result<()> {
         let size = s.size();
         match self {
-            Part::Arrive { root } => barrier::arrive(s, *root),
-            Part::Release { root } => barrier::release(s, *root),
-            Part::Barrier => select_part(Kind::Barrier, select::BARRIER, size, 0, None)(s),
-            Part::Bcast { buffer, root } => {
-                select_part(Kind::Bcast, select::BCAST, size, buffer.bytes(), None)(s, buffer, *root)?;
+            StageOperation::Arrive { root } => barrier::arrive(s, *root),
+            StageOperation::Release { root } => barrier::release(s, *root),
+            StageOperation::Barrier => select_part(Collective::Barrier, select::BARRIER, size, 0, None)(s),
+            StageOperation::Bcast { buffer, root } => {
+                select_part(Collective::Bcast, select::BCAST, size, buffer.bytes(), None)(s, buffer, *root)?;
             }
-            Part::Gather { send, receive, root, most, even } => {
+            StageOperation::Gather { send, receive, root, most, even } => {
                 let plan = if *even {
-                    select_part(Kind::Gather, select::GATHER, size, *most, None)
+                    select_part(Collective::Gather, select::GATHER, size, *most, None)
                 } else {
                     select::GATHER_ANY
                 };
                 plan(s, send.as_ref(), receive.as_ref(), *root)?;
             }
-            Part::Scatter { send, receive, root, most, even } => {
+            StageOperation::Scatter { send, receive, root, most, even } => {
                 let plan = if *even {
-                    select_part(Kind::Scatter, select::SCATTER, size, *most, None)
+                    select_part(Collective::Scatter, select::SCATTER, size, *most, None)
                 } else {
                     select::SCATTER_ANY
                 };
                 plan(s, send.as_ref(), receive.as_ref(), *root)?;
             }
-            Part::Allgather { send, receive } => {
+            StageOperation::Allgather { send, receive } => {
                 let all = (0..size).map(|rank| receive.bytes(rank)).fold(0, usize::saturating_add);
                 let plan = match receive.are_even() {
-                    true => select_part(Kind::Allgather, select::ALLGATHER, size, receive.bytes(0), None),
+                    true => select_part(Collective::Allgather, select::ALLGATHER, size, receive.bytes(0), None),
                     false => select_part(Subject::ALLGATHERV, select::ALLGATHER, size, all, None),
                 };
                 plan(s, send.as_ref(), receive)?;
             }
-            Part::Alltoall { send, receive } => {
-                select_part(Kind::Alltoall, select::ALLTOALL, size, receive.most_bytes(size), None)(
+            StageOperation::Alltoall { send, receive } => {
+                select_part(Collective::Alltoall, select::ALLTOALL, size, receive.most_bytes(size), None)(
                     s,
                     Some(send),
                     receive,
                 )?;
             }
-            Part::Reduce { input, result, root } => {
-                select_part(Kind::Reduce, select::REDUCE, size, input.bytes(), op)(s, input, result.as_ref(), *root)?;
+            StageOperation::Reduce { input, result, root } => {
+                select_part(Collective::Reduce, select::REDUCE, size, input.bytes(), op)(
+                    s,
+                    input,
+                    result.as_ref(),
+                    *root,
+                )?;
             }
-            Part::Allreduce { input, result } => {
-                select_part(Kind::Allreduce, select::ALLREDUCE, size, input.bytes(), op)(s, input, result)?;
+            StageOperation::Allreduce { input, result } => {
+                select_part(Collective::Allreduce, select::ALLREDUCE, size, input.bytes(), op)(s, input, result)?;
             }
         }
         Ok(())
     }
 
     /// Returns the kind of the part and its bytes in shared memory among `ranks` ranks.
-    fn need(&self, ranks: usize) -> (Kind, usize) {
+    fn need(&self, ranks: usize) -> (Collective, usize) {
         match self {
             // Counts as one byte, so that a row of the table can select messages.
-            Part::Arrive { .. } | Part::Release { .. } | Part::Barrier => (Kind::Barrier, 1),
-            Part::Bcast { buffer, .. } => (Kind::Bcast, buffer.bytes()),
-            Part::Gather { most, .. } => (Kind::Gather, *most),
-            Part::Scatter { most, .. } => (Kind::Scatter, most.saturating_mul(ranks)),
-            Part::Allgather { receive, .. } => (Kind::Allgather, receive.most_bytes(ranks)),
-            Part::Alltoall { receive, .. } => (Kind::Alltoall, receive.most_bytes(ranks).saturating_mul(ranks)),
-            Part::Reduce { input, .. } => (Kind::Reduce, input.bytes()),
-            Part::Allreduce { input, .. } => (Kind::Allreduce, input.bytes()),
+            StageOperation::Arrive { .. } | StageOperation::Release { .. } | StageOperation::Barrier => {
+                (Collective::Barrier, 1)
+            }
+            StageOperation::Bcast { buffer, .. } => (Collective::Bcast, buffer.bytes()),
+            StageOperation::Gather { most, .. } => (Collective::Gather, *most),
+            StageOperation::Scatter { most, .. } => (Collective::Scatter, most.saturating_mul(ranks)),
+            StageOperation::Allgather { receive, .. } => (Collective::Allgather, receive.most_bytes(ranks)),
+            StageOperation::Alltoall { receive, .. } => {
+                (Collective::Alltoall, receive.most_bytes(ranks).saturating_mul(ranks))
+            }
+            StageOperation::Reduce { input, .. } => (Collective::Reduce, input.bytes()),
+            StageOperation::Allreduce { input, .. } => (Collective::Allreduce, input.bytes()),
         }
     }
 
@@ -304,19 +313,25 @@ impl Part {
         let op = || op.expect("a composed reduction has an operation");
         let nothing = Buffer { base: std::ptr::null_mut(), count: 0, datatype: Datatype::named(MPI_BYTE).into() };
         host.stage(call.comm, (call.number, index), (kind, call.signature), |stage| match self {
-            Part::Arrive { root } => {
+            StageOperation::Arrive { root } => {
                 let room = Blocks::even(nothing.base, 0, nothing.datatype.clone(), host.size(), "nothing")?;
                 shared::gather(stage, Some(&nothing), Some(&room), *root)
             }
-            Part::Release { root } => shared::bcast(stage, &nothing, *root),
-            Part::Barrier => shared::barrier(stage),
-            Part::Bcast { buffer, root } => shared::bcast(stage, buffer, *root),
-            Part::Gather { send, receive, root, .. } => shared::gather(stage, send.as_ref(), receive.as_ref(), *root),
-            Part::Scatter { send, receive, root, .. } => shared::scatter(stage, send.as_ref(), receive.as_ref(), *root),
-            Part::Allgather { send, receive } => shared::allgather(stage, send.as_ref(), receive),
-            Part::Alltoall { send, receive } => shared::alltoall(stage, Some(send), receive),
-            Part::Reduce { input, result, root } => shared::reduce(stage, input, result.as_ref(), op(), *root),
-            Part::Allreduce { input, result } => shared::allreduce(stage, input, result, op()),
+            StageOperation::Release { root } => shared::bcast(stage, &nothing, *root),
+            StageOperation::Barrier => shared::barrier(stage),
+            StageOperation::Bcast { buffer, root } => shared::bcast(stage, buffer, *root),
+            StageOperation::Gather { send, receive, root, .. } => {
+                shared::gather(stage, send.as_ref(), receive.as_ref(), *root)
+            }
+            StageOperation::Scatter { send, receive, root, .. } => {
+                shared::scatter(stage, send.as_ref(), receive.as_ref(), *root)
+            }
+            StageOperation::Allgather { send, receive } => shared::allgather(stage, send.as_ref(), receive),
+            StageOperation::Alltoall { send, receive } => shared::alltoall(stage, Some(send), receive),
+            StageOperation::Reduce { input, result, root } => {
+                shared::reduce(stage, input, result.as_ref(), op(), *root)
+            }
+            StageOperation::Allreduce { input, result } => shared::allreduce(stage, input, result, op()),
         })
     }
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{Composition, Over, Part};
+use super::{Composition, Over, StageOperation};
 use crate::buffer::Buffer;
 use crate::hosts::Hosts;
 use limosa_mpi::error::Result;
@@ -29,10 +29,10 @@ pub(crate) fn reduce(
             None => None,
         };
         combined = partial.clone().unwrap_or(combined);
-        composition.add(Over::Host, Part::Reduce { input: input.clone(), result: partial, root: leader });
+        composition.add(Over::Host, StageOperation::Reduce { input: input.clone(), result: partial, root: leader });
     }
     if leads {
-        composition.add(Over::Leaders, Part::Reduce { input: combined, result: result.cloned(), root });
+        composition.add(Over::Leaders, StageOperation::Reduce { input: combined, result: result.cloned(), root });
     }
     Ok(composition)
 }
@@ -44,14 +44,14 @@ pub(crate) fn allreduce(hosts: &Hosts, input: &Buffer, result: &Buffer, op: &Arc
     composition.reduction = Some((op.clone(), input.datatype.clone()));
     if !is_alone {
         let partial = leads.then(|| result.clone());
-        composition.add(Over::Host, Part::Reduce { input: input.clone(), result: partial, root });
+        composition.add(Over::Host, StageOperation::Reduce { input: input.clone(), result: partial, root });
     }
     if leads {
         let input = if is_alone { input } else { result };
-        composition.add(Over::Leaders, Part::Allreduce { input: input.clone(), result: result.clone() });
+        composition.add(Over::Leaders, StageOperation::Allreduce { input: input.clone(), result: result.clone() });
     }
     if !is_alone {
-        composition.add(Over::Host, Part::Bcast { buffer: result.clone(), root });
+        composition.add(Over::Host, StageOperation::Bcast { buffer: result.clone(), root });
     }
     composition
 }

@@ -4,7 +4,7 @@
 //! Cost between h hosts of m ranks, for a message, contributions or parts of n bytes: a broadcast among h ranks; a
 //! gather or scatter of m n bytes among h ranks.
 
-use super::{Composition, Over, Part, packed};
+use super::{Composition, Over, StageOperation, packed};
 use crate::buffer::{Blocks, Buffer};
 use crate::hosts::Hosts;
 use limosa_mpi::error::Result;
@@ -14,10 +14,10 @@ pub(crate) fn bcast(hosts: &Hosts, buffer: &Buffer, root: usize) -> Composition 
     let (leader, root, leads, is_alone) = (leaders.leader, leaders.root, leaders.leads, leaders.is_alone());
     let mut composition = Composition::new(leaders);
     if leads {
-        composition.add(Over::Leaders, Part::Bcast { buffer: buffer.clone(), root });
+        composition.add(Over::Leaders, StageOperation::Bcast { buffer: buffer.clone(), root });
     }
     if !is_alone {
-        composition.add(Over::Host, Part::Bcast { buffer: buffer.clone(), root: leader });
+        composition.add(Over::Host, StageOperation::Bcast { buffer: buffer.clone(), root: leader });
     }
     composition
 }
@@ -46,14 +46,22 @@ pub(crate) fn gather(
         };
         own = room.as_ref().filter(|_| !at_root).map(|room| room.run(0, here.len()));
         let even = !is_root_host || hosts.is_consecutive_here();
-        composition
-            .add(Over::Host, Part::Gather { send: send.cloned(), receive: room, root: leader, most: bytes, even });
+        composition.add(
+            Over::Host,
+            StageOperation::Gather { send: send.cloned(), receive: room, root: leader, most: bytes, even },
+        );
     }
     if leads {
         let receive = receive.map(|receive| receive.joined(hosts.groups(), hosts.each())).transpose()?;
         composition.add(
             Over::Leaders,
-            Part::Gather { send: own, receive, root, most: hosts.most() * bytes, even: hosts.each().is_some() },
+            StageOperation::Gather {
+                send: own,
+                receive,
+                root,
+                most: hosts.most() * bytes,
+                even: hosts.each().is_some(),
+            },
         );
     }
     Ok(composition)
@@ -88,14 +96,20 @@ pub(crate) fn scatter(
         let send = send.map(|send| send.joined(hosts.groups(), hosts.each())).transpose()?;
         composition.add(
             Over::Leaders,
-            Part::Scatter { send, receive: own, root, most: hosts.most() * bytes, even: hosts.each().is_some() },
+            StageOperation::Scatter {
+                send,
+                receive: own,
+                root,
+                most: hosts.most() * bytes,
+                even: hosts.each().is_some(),
+            },
         );
     }
     if !is_alone {
         let even = !is_root_host || hosts.is_consecutive_here();
         composition.add(
             Over::Host,
-            Part::Scatter { send: arriving, receive: receive.cloned(), root: leader, most: bytes, even },
+            StageOperation::Scatter { send: arriving, receive: receive.cloned(), root: leader, most: bytes, even },
         );
     }
     Ok(composition)

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use super::buffer::{Buffer, check_apart};
 use super::kind::Signature;
 use super::pieces::Delivery;
-use super::plan::Work;
+use super::plan::MessagePlan;
 use super::select::{self, Selected, select};
-use super::shared::{self, Kind};
+use super::shared::{self, Collective};
 use super::{Call, Exchange, Plan, Schedule, composed};
 use limosa_mpi::error::Result;
 use limosa_mpi::fail;
@@ -23,7 +23,7 @@ use limosa_mpi::op::Op;
 pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op: &Arc<Op>, root: i32) -> Result<()> {
     let (input, result, rank) = check(call, send, receive, op, root)?;
     let call = &call.signed(Signature::rooted_reduction(op, rank));
-    match call.shared_call(Kind::Reduce, input.bytes()) {
+    match call.shared_call(Collective::Reduce, input.bytes()) {
         Some(shared_call) => shared::reduce(&shared_call, input, result, op, rank),
         None => work(call, input, result, op, rank)?.run(call),
     }
@@ -42,11 +42,17 @@ pub fn background(
 ) -> Result<Plan> {
     let (input, result, root_rank) = check(call, send, receive, op, root)?;
     let call = &call.signed(Signature::rooted_reduction(op, root_rank));
-    match call.mailbox_use_to_combine(Kind::Reduce, input.bytes(), op) {
-        Some(mailbox_use) => {
-            Exchange::reduction(call, Kind::Reduce, mailbox_use.limits, op, input, result, Delivery::To(root_rank))
-                .map(|exchange| Plan::at(mailbox_use, exchange))
-        }
+    match call.mailbox_use_to_combine(Collective::Reduce, input.bytes(), op) {
+        Some(mailbox_use) => Exchange::reduction(
+            call,
+            Collective::Reduce,
+            mailbox_use.limits,
+            op,
+            input,
+            result,
+            Delivery::To(root_rank),
+        )
+        .map(|exchange| Plan::at(mailbox_use, exchange)),
         None => plan(call, send, receive, op, root).map(Plan::from),
     }
 }
@@ -69,10 +75,10 @@ pub fn plan(
     work(call, input, receive, op, root)?.into_schedule(call)
 }
 
-fn work(call: &Call<'_>, input: &Buffer, result: Option<&Buffer>, op: &Arc<Op>, root: usize) -> Result<Work> {
-    match select(call, Kind::Reduce, select::REDUCE, input.bytes(), Some(op)) {
-        Selected::Composed(hosts) => composed::reduce(hosts, input, result, op, root).map(Work::Composed),
-        Selected::Flat(plan) => Work::flat(call, |s| {
+fn work(call: &Call<'_>, input: &Buffer, result: Option<&Buffer>, op: &Arc<Op>, root: usize) -> Result<MessagePlan> {
+    match select(call, Collective::Reduce, select::REDUCE, input.bytes(), Some(op)) {
+        Selected::Composed(hosts) => composed::reduce(hosts, input, result, op, root).map(MessagePlan::Composed),
+        Selected::Flat(plan) => MessagePlan::flat(call, |s| {
             s.reduce_with(op.clone(), input.datatype.clone());
             plan(s, input, result, root)
         }),

@@ -9,7 +9,7 @@ use super::buffer::{Buffer, check_apart};
 use super::kind::Signature;
 use super::pieces::Delivery;
 use super::select::{self, select_part};
-use super::shared::{self, Kind};
+use super::shared::{self, Collective};
 use super::{Call, Exchange, Plan, Schedule};
 use limosa_mpi::error::Result;
 use limosa_mpi::fail;
@@ -21,8 +21,8 @@ use limosa_mpi::op::Op;
 /// As for [`plan`], `MPI_ERR_TRUNCATE`, and errors of the machine.
 pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, counts: &[i64], op: &Arc<Op>) -> Result<()> {
     let (input, own, lengths) = check(call, send, receive, counts, op)?;
-    let call = &call.signed(Signature::reduction(Kind::ReduceScatter, op));
-    match call.shared_call(Kind::ReduceScatter, input.bytes()) {
+    let call = &call.signed(Signature::reduction(Collective::ReduceScatter, op));
+    match call.shared_call(Collective::ReduceScatter, input.bytes()) {
         Some(shared_call) => shared::reduce_scatter(&shared_call, input, send.is_none(), &lengths, &own, op),
         None => super::run(call.comm, plan(call, send, receive, counts, op)?),
     }
@@ -40,11 +40,11 @@ pub fn background(
     op: &Arc<Op>,
 ) -> Result<Plan> {
     let (input, own, lengths) = check(call, send, receive, counts, op)?;
-    let call = &call.signed(Signature::reduction(Kind::ReduceScatter, op));
-    match call.mailbox_use_to_combine(Kind::ReduceScatter, input.bytes(), op) {
+    let call = &call.signed(Signature::reduction(Collective::ReduceScatter, op));
+    match call.mailbox_use_to_combine(Collective::ReduceScatter, input.bytes(), op) {
         Some(mailbox_use) => {
             let delivery = Delivery::of_parts(&lengths, input.datatype.size() as usize);
-            Exchange::reduction(call, Kind::ReduceScatter, mailbox_use.limits, op, input, Some(&own), delivery)
+            Exchange::reduction(call, Collective::ReduceScatter, mailbox_use.limits, op, input, Some(&own), delivery)
                 .map(|exchange| Plan::at(mailbox_use, exchange))
         }
         None => plan(call, send, receive, counts, op).map(Plan::from),
@@ -66,10 +66,10 @@ pub fn plan(
     op: &Arc<Op>,
 ) -> Result<Schedule> {
     let (input, own, counts) = check(call, send, receive, counts, op)?;
-    let call = &call.signed(Signature::reduction(Kind::ReduceScatter, op));
+    let call = &call.signed(Signature::reduction(Collective::ReduceScatter, op));
     let mut schedule = Schedule::new(call);
     schedule.reduce_with(op.clone(), input.datatype.clone());
-    let plan = select_part(Kind::ReduceScatter, select::REDUCE_SCATTER, schedule.size(), input.bytes(), Some(op));
+    let plan = select_part(Collective::ReduceScatter, select::REDUCE_SCATTER, schedule.size(), input.bytes(), Some(op));
     plan(&mut schedule, input, &counts, &own)?;
     Ok(schedule)
 }

@@ -8,7 +8,7 @@ use super::buffer::{Buffer, check_apart};
 use super::choice::counts::count_messages;
 use super::kind::Signature;
 use super::pieces::Delivery;
-use super::shared::{self, Kind};
+use super::shared::{self, Collective};
 use super::{Call, Exchange, Plan, Schedule};
 use limosa_mpi::error::Result;
 use limosa_mpi::op::Op;
@@ -19,8 +19,8 @@ use limosa_mpi::op::Op;
 /// As for [`plan`], `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, and errors of the machine.
 pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<()> {
     let input = check(send, receive, op)?;
-    let call = &call.signed(Signature::reduction(Kind::Scan, op));
-    match call.shared_call(Kind::Scan, input.bytes()) {
+    let call = &call.signed(Signature::reduction(Collective::Scan, op));
+    match call.shared_call(Collective::Scan, input.bytes()) {
         Some(shared_call) => shared::scan(&shared_call, input, receive, op),
         None => super::run(call.comm, plan(call, send, receive, op)?),
     }
@@ -32,8 +32,8 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op
 /// As for [`run`].
 pub fn run_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<()> {
     let input = check(send, receive, op)?;
-    let call = &call.signed(Signature::reduction(Kind::Exscan, op));
-    match call.shared_call(Kind::Exscan, input.bytes()) {
+    let call = &call.signed(Signature::reduction(Collective::Exscan, op));
+    match call.shared_call(Collective::Exscan, input.bytes()) {
         Some(shared_call) => shared::exscan(&shared_call, input, receive, op),
         None => super::run(call.comm, plan_exclusive(call, send, receive, op)?),
     }
@@ -45,11 +45,11 @@ pub fn run_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, o
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Plan> {
     let input = check(send, receive, op)?;
-    let call = &call.signed(Signature::reduction(Kind::Scan, op));
-    match call.mailbox_use_to_combine(Kind::Scan, input.bytes(), op) {
+    let call = &call.signed(Signature::reduction(Collective::Scan, op));
+    match call.mailbox_use_to_combine(Collective::Scan, input.bytes(), op) {
         Some(mailbox_use) => {
             let delivery = Delivery::Prefixes { with_own: true };
-            Exchange::reduction(call, Kind::Scan, mailbox_use.limits, op, input, Some(receive), delivery)
+            Exchange::reduction(call, Collective::Scan, mailbox_use.limits, op, input, Some(receive), delivery)
                 .map(|exchange| Plan::at(mailbox_use, exchange))
         }
         None => plan(call, send, receive, op).map(Plan::from),
@@ -62,11 +62,11 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: 
 /// As for [`plan`].
 pub fn background_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Plan> {
     let input = check(send, receive, op)?;
-    let call = &call.signed(Signature::reduction(Kind::Exscan, op));
-    match call.mailbox_use_to_combine(Kind::Exscan, input.bytes(), op) {
+    let call = &call.signed(Signature::reduction(Collective::Exscan, op));
+    match call.mailbox_use_to_combine(Collective::Exscan, input.bytes(), op) {
         Some(mailbox_use) => {
             let delivery = Delivery::Prefixes { with_own: false };
-            Exchange::reduction(call, Kind::Exscan, mailbox_use.limits, op, input, Some(receive), delivery)
+            Exchange::reduction(call, Collective::Exscan, mailbox_use.limits, op, input, Some(receive), delivery)
                 .map(|exchange| Plan::at(mailbox_use, exchange))
         }
         None => plan_exclusive(call, send, receive, op).map(Plan::from),
@@ -78,7 +78,7 @@ pub fn background_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Bu
 /// # Errors
 /// `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
-    let mut schedule = begin(call, Kind::Scan, send, receive, op)?;
+    let mut schedule = begin(call, Collective::Scan, send, receive, op)?;
     doubling::inclusive(&mut schedule, send.unwrap_or(receive), receive)?;
     Ok(schedule)
 }
@@ -88,12 +88,12 @@ pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<O
 /// # Errors
 /// As for [`plan`].
 pub fn plan_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
-    let mut schedule = begin(call, Kind::Exscan, send, receive, op)?;
+    let mut schedule = begin(call, Collective::Exscan, send, receive, op)?;
     doubling::exclusive(&mut schedule, send.unwrap_or(receive), receive)?;
     Ok(schedule)
 }
 
-fn begin(call: &Call<'_>, kind: Kind, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
+fn begin(call: &Call<'_>, kind: Collective, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
     check(send, receive, op)?;
     count_messages(kind, "doubling");
     let mut schedule = Schedule::new(&call.signed(Signature::reduction(kind, op)));

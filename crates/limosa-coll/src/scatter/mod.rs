@@ -7,9 +7,9 @@ use super::choice::counts::count_messages;
 use super::exchange::Messages;
 use super::kind::Signature;
 use super::one_step;
-use super::plan::Work;
+use super::plan::MessagePlan;
 use super::select::{self, Selected, select};
-use super::shared::{self, Kind};
+use super::shared::{self, Collective};
 use super::{Call, Plan, Recorder, Schedule, composed};
 use limosa_mpi::error::Result;
 use limosa_mpi::fail;
@@ -20,8 +20,8 @@ use limosa_mpi::fail;
 /// As for [`plan`], and errors of the machine.
 pub fn run(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<()> {
     let rank = check(call, send, receive, root)?;
-    let call = &call.signed(Signature::rooted(Kind::Scatter, rank));
-    match call.shared_call(Kind::Scatter, bytes_of_one(send, receive, rank).saturating_mul(call.size())) {
+    let call = &call.signed(Signature::rooted(Collective::Scatter, rank));
+    match call.shared_call(Collective::Scatter, bytes_of_one(send, receive, rank).saturating_mul(call.size())) {
         Some(shared_call) => shared::scatter(&shared_call, send, receive, rank),
         None => work(call, send, receive, rank)?.run(call),
     }
@@ -33,9 +33,9 @@ pub fn run(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, roo
 /// As for [`plan`], and errors of the machine.
 pub fn run_v(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<()> {
     let rank = check(call, send, receive, root)?;
-    let call = &call.signed(Signature::rooted(Kind::Scatter, rank));
+    let call = &call.signed(Signature::rooted(Collective::Scatter, rank));
     // Only the root knows all lengths: without single copies, ranks could not agree on a path.
-    match call.shared_call(Kind::Scatter, shared::ANY_BYTES) {
+    match call.shared_call(Collective::Scatter, shared::ANY_BYTES) {
         Some(shared_call) => shared::scatter(&shared_call, send, receive, rank),
         None => super::run(call.comm, plan_v(call, send, receive, root)?),
     }
@@ -47,11 +47,11 @@ pub fn run_v(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, r
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<Plan> {
     let rank = check(call, send, receive, root)?;
-    let call = &call.signed(Signature::rooted(Kind::Scatter, rank));
+    let call = &call.signed(Signature::rooted(Collective::Scatter, rank));
     let part = bytes_of_one(send, receive, rank);
-    match call.mailbox_use_to_move_by_root(Kind::Scatter, part.saturating_mul(call.size()), part) {
+    match call.mailbox_use_to_move_by_root(Collective::Scatter, part.saturating_mul(call.size()), part) {
         Some(mailbox_use) => {
-            one_step::scatter(Recorder::new(Kind::Scatter, call, mailbox_use.limits), send, receive, rank)
+            one_step::scatter(Recorder::new(Collective::Scatter, call, mailbox_use.limits), send, receive, rank)
                 .map(|exchange| Plan::at(mailbox_use, exchange))
         }
         None => plan(call, send, receive, root).map(Plan::from),
@@ -64,10 +64,10 @@ pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffe
 /// As for [`plan`].
 pub fn background_v(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<Plan> {
     let rank = check(call, send, receive, root)?;
-    let call = &call.signed(Signature::rooted(Kind::Scatter, rank));
-    match call.mailbox_use_for_any(Kind::Scatter, send.map_or(0, |send| send.all_bytes(call.size()))) {
+    let call = &call.signed(Signature::rooted(Collective::Scatter, rank));
+    match call.mailbox_use_for_any(Collective::Scatter, send.map_or(0, |send| send.all_bytes(call.size()))) {
         Some(mailbox_use) => {
-            one_step::scatter(Recorder::new(Kind::Scatter, call, mailbox_use.limits), send, receive, rank)
+            one_step::scatter(Recorder::new(Collective::Scatter, call, mailbox_use.limits), send, receive, rank)
                 .map(|exchange| Plan::at(mailbox_use, exchange))
         }
         None => plan_v(call, send, receive, root).map(Plan::from),
@@ -82,15 +82,15 @@ pub fn background_v(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buf
 /// `MPI_ERR_ROOT`, `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<Schedule> {
     let root = check(call, send, receive, root)?;
-    let call = &call.signed(Signature::rooted(Kind::Scatter, root));
+    let call = &call.signed(Signature::rooted(Collective::Scatter, root));
     work(call, send, receive, root)?.into_schedule(call)
 }
 
-fn work(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: usize) -> Result<Work> {
+fn work(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: usize) -> Result<MessagePlan> {
     let bytes = bytes_of_one(send, receive, root);
-    match select(call, Kind::Scatter, select::SCATTER, bytes, None) {
-        Selected::Composed(hosts) => composed::scatter(hosts, send, receive, root, bytes).map(Work::Composed),
-        Selected::Flat(plan) => Work::flat(call, |s| plan(s, send, receive, root)),
+    match select(call, Collective::Scatter, select::SCATTER, bytes, None) {
+        Selected::Composed(hosts) => composed::scatter(hosts, send, receive, root, bytes).map(MessagePlan::Composed),
+        Selected::Flat(plan) => MessagePlan::flat(call, |s| plan(s, send, receive, root)),
     }
 }
 
@@ -100,10 +100,10 @@ fn work(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: 
 /// As for [`plan`].
 pub fn plan_v(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<Schedule> {
     let root = check(call, send, receive, root)?;
-    let call = &call.signed(Signature::rooted(Kind::Scatter, root));
+    let call = &call.signed(Signature::rooted(Collective::Scatter, root));
     let mut schedule = Schedule::new(call);
     // Only the root knows all lengths, so ranks could not agree on an algorithm.
-    count_messages(Kind::Scatter, "linear");
+    count_messages(Collective::Scatter, "linear");
     one_step::scatter(Messages::new(&mut schedule), send, receive, root)?;
     Ok(schedule)
 }

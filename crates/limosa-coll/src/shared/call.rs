@@ -10,7 +10,7 @@ use limosa_base::slots::{Awaited, Progress, RoundBuffers, SLOTS};
 use super::{SharedGroup, select, wait};
 use crate::call_log::{CallLog, OwnCalls};
 use crate::disagreement;
-use crate::kind::{Kind, Signature, Signed};
+use crate::kind::{Collective, Signature, Signed};
 use crate::notes::{Area, Notes};
 use crate::numbers::Numbers;
 use limosa_mpi::comm::Comm;
@@ -29,7 +29,7 @@ pub(crate) struct SharedCall<'a> {
     pub(super) comm: &'a Comm,
     numbers: &'a Numbers,
     number: Cell<u64>,
-    pub(super) kind: Kind,
+    pub(super) kind: Collective,
     /// Its signature, and that of the call before it in the upper half.
     word: Cell<u64>,
     finished: Cell<bool>,
@@ -45,7 +45,7 @@ impl<'a> SharedCall<'a> {
         comm: &'a Comm,
         numbers: &'a Numbers,
         number: u64,
-        kind: Kind,
+        kind: Collective,
         signature: Signature,
     ) -> Option<SharedCall<'a>> {
         if group.passed() + 1 != number || group.impaired.load(Ordering::Relaxed) {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use limosa_p2p::Engine;
 
-use super::{Kind, SharedCall, SharedGroup};
+use super::{Collective, SharedCall, SharedGroup};
 use crate::call_log::CallLog;
 use crate::hosts::Hosts;
 use crate::kind::Signature;
@@ -44,7 +44,7 @@ impl HostGroup {
     }
 
     /// Whether so many bytes are moved in this memory in such an operation.
-    pub(crate) fn can_move(&self, kind: Kind, bytes: usize) -> bool {
+    pub(crate) fn can_move(&self, kind: Collective, bytes: usize) -> bool {
         self.group.can_move(kind, bytes)
     }
 
@@ -57,7 +57,7 @@ impl HostGroup {
         &self,
         comm: &Comm,
         (number, index): (u64, u64),
-        (kind, signature): (Kind, Signature),
+        (kind, signature): (Collective, Signature),
         run: impl FnOnce(&SharedCall<'_>) -> Result<()>,
     ) -> Result<()> {
         debug_assert!(index < STAGES);

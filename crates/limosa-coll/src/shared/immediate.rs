@@ -14,10 +14,10 @@ use limosa_p2p::memory::Region;
 use super::call::{First, SharedCall};
 use super::post::Kept;
 use super::rounds::{self, Rounds};
-use super::{Kind, rooted, select};
+use super::{Collective, rooted, select};
 use crate::buffer::{Blocks, Buffer};
 use crate::memory::Flat;
-use crate::notes::{Location, Note, failed_for_all};
+use crate::notes::{Location, SlotNote, failed_for_all};
 use crate::one_step::{self, Audience, Executor, Share};
 use crate::schedule::copy_own;
 use limosa_mpi::error::Result;
@@ -61,7 +61,7 @@ impl Executor for Immediate<'_, '_> {
         self.call.sign()?;
         if self.call.arrive()? {
             let checked = self.call.check_all();
-            self.call.post_for_all(&if checked.is_ok() { Note::signal() } else { Note::of_nothing() });
+            self.call.post_for_all(&if checked.is_ok() { SlotNote::signal() } else { SlotNote::of_nothing() });
             checked?;
         } else {
             let all = self.call.size();
@@ -131,7 +131,7 @@ impl Executor for Immediate<'_, '_> {
                 trouble.note(call.finish_together());
             }
             Contributed::Parts(kept) => {
-                if call.kind == Kind::Scatter {
+                if call.kind == Collective::Scatter {
                     trouble.note(rooted::help_with_parts(call, &kept));
                 }
                 trouble.note(call.settle(&kept));

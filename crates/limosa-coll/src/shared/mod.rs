@@ -73,7 +73,7 @@ mod select;
 mod transfer;
 mod wait;
 
-pub(super) use crate::kind::Kind;
+pub(super) use crate::kind::Collective;
 pub(super) use call::SharedCall;
 pub(super) use host::HostGroup;
 pub(super) use immediate::{allgather, alltoall, barrier, bcast, gather, scatter};
@@ -228,7 +228,7 @@ impl SharedGroup {
         let slots = slots?;
         SEGMENTS.fetch_add(1, Ordering::Relaxed);
         let pull = all(CAN_PULL);
-        let found = choice::Found {
+        let found = choice::MemoryTraits {
             ranks: size,
             direct: pull,
             slot: slot_bytes,
@@ -266,18 +266,18 @@ impl SharedGroup {
 
     /// Whether so many bytes are moved without messages in this operation.
     #[inline]
-    pub(super) fn can_move(&self, kind: Kind, bytes: usize) -> bool {
+    pub(super) fn can_move(&self, kind: Collective, bytes: usize) -> bool {
         self.choice(kind).is_shared(bytes)
     }
 
     /// Counts an operation on so many bytes without messages.
     #[inline(always)]
-    pub(super) fn count(&self, kind: Kind, bytes: usize) {
+    pub(super) fn count(&self, kind: Collective, bytes: usize) {
         counts::count(kind, || self.choice(kind).algorithm(kind, bytes));
     }
 
     #[inline]
-    fn choice(&self, kind: Kind) -> &Resolved {
+    fn choice(&self, kind: Collective) -> &Resolved {
         &self.choices[kind as usize - 1]
     }
 

@@ -23,9 +23,9 @@ use super::SharedGroup;
 use super::call::{First, SharedCall};
 use crate::buffer::{Blocks, Buffer};
 use crate::edges::{aligned, block_of, destinations, line_bytes, sources, write_blocks};
-use crate::kind::Kind;
+use crate::kind::Collective;
 use crate::memory::{Flat, read};
-use crate::notes::{BY_MESSAGE, Found, Location, Note};
+use crate::notes::{BY_MESSAGE, Location, PostedBytes, SlotNote};
 use crate::run::run;
 use crate::schedule::{Schedule, copy_own};
 
@@ -67,12 +67,12 @@ struct Contributed {
 
 impl SharedGroup {
     /// Whether an exchange with neighbours is done here.
-    pub(crate) fn can_exchange(&self, kind: Kind) -> bool {
+    pub(crate) fn can_exchange(&self, kind: Collective) -> bool {
         self.choice(kind).is_ever_shared()
     }
 
     /// Whether others can read a block of this length in this rank's memory, and that is worthwhile.
-    fn can_offer(&self, kind: Kind, len: usize) -> bool {
+    fn can_offer(&self, kind: Collective, len: usize) -> bool {
         self.pull && self.choice(kind).is_shared(len)
     }
 }
@@ -196,7 +196,7 @@ impl Exchange<'_> {
                 Ok(Some(BY_MESSAGE))
             }
         })?;
-        call.post(&Note::of_blocks(&area, count));
+        call.post(&SlotNote::of_blocks(&area, count));
         Ok(contributed)
     }
 
@@ -211,7 +211,7 @@ impl Exchange<'_> {
                 .posted(source)
                 .and_then(|found| block_of((self.neighbours, call.me()), block, found, is_whole, into.len()));
             match found {
-                Ok(Found { place: Location::InRounds | Location::ByMessage, len }) => late.push((block, len > 0)),
+                Ok(PostedBytes { place: Location::InRounds | Location::ByMessage, len }) => late.push((block, len > 0)),
                 found => {
                     trouble.note(found.and_then(|found| call.take(source, found.check(source, into.len())?, &into)));
                 }

@@ -6,7 +6,7 @@ use super::select;
 use crate::buffer::Buffer;
 use crate::memory::Flat;
 use crate::notes::Ends;
-use crate::pieces::{Delivery, Pieces, Work};
+use crate::pieces::{Delivery, PieceReduction, Pieces};
 use crate::reducer::Reducer;
 use limosa_mpi::error::Result;
 use limosa_p2p::memory::Region;
@@ -47,7 +47,7 @@ pub(super) fn reduce(
     let ranks = pieces
         .ends(shape, shared_call.size(), |rank| shared_call.posted(rank))
         .inspect_err(|error| shared_call.give_up_after(error))?;
-    let work = Work {
+    let work = PieceReduction {
         access: shared_call,
         reducer: &shared_call.led(reducer),
         pieces,

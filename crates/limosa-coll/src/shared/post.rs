@@ -6,7 +6,7 @@ use limosa_p2p::memory::Region;
 use super::call::SharedCall;
 use crate::buffer::Blocks;
 use crate::memory::{Flat, read};
-use crate::notes::{Area, Ends, LINE, Location, Note, Notes, nonsense, write_line, write_table};
+use crate::notes::{Area, Ends, LINE, Location, Notes, SlotNote, nonsense, write_line, write_table};
 use limosa_mpi::error::Result;
 
 /// Alignment of parts in bytes: a cache line.
@@ -32,7 +32,7 @@ impl Kept {
 
 impl SharedCall<'_> {
     #[inline(always)]
-    pub(super) fn post(&self, note: &Note) {
+    pub(super) fn post(&self, note: &SlotNote) {
         self.group.post(self.number(), self.signed(), note);
         self.group.tell();
     }
@@ -55,14 +55,14 @@ impl SharedCall<'_> {
         }
         self.make_room(NOTES)?;
         self.advance(Progress::new(self.number(), MAX_STEPS));
-        self.post(&Note::of_nothing());
+        self.post(&SlotNote::of_nothing());
         Ok(())
     }
 
     /// Announces that bytes come through the round buffers.
     pub(super) fn announce(&self, len: usize) -> Result<()> {
         self.make_room(NOTES)?;
-        self.post(&Note::of_rounds(len));
+        self.post(&SlotNote::of_rounds(len));
         Ok(())
     }
 
@@ -95,7 +95,7 @@ impl SharedCall<'_> {
         };
         if len <= BODY_BYTES {
             self.make_room(NOTES)?;
-            let mut note = Note::of_bytes(len);
+            let mut note = SlotNote::of_bytes(len);
             fill(note.bytes())?;
             self.post(&note);
             return Ok((self.group.slots.body_of(self.me(), self.number()).cast(), None));
@@ -103,7 +103,7 @@ impl SharedCall<'_> {
         if let Some(area) = self.own_area(len)? {
             fill(area.start)?;
             self.make_room(NOTES)?;
-            self.post(&Note::of_area(len, &area));
+            self.post(&SlotNote::of_area(len, &area));
             return Ok((area.start, None));
         }
         let flat = Flat::temporary(len)?;
@@ -115,14 +115,14 @@ impl SharedCall<'_> {
     /// Posts the address of bytes in this process's memory.
     pub(super) fn offer(&self, len: usize, start: *const u8) -> Result<()> {
         self.make_room(NOTES)?;
-        self.post(&Note::of_address(len, start as u64));
+        self.post(&SlotNote::of_address(len, start as u64));
         Ok(())
     }
 
     /// Posts the addresses of an operand in this process's memory and of its result.
     pub(super) fn offer_operand(&self, len: usize, ends: Ends, shape: u64) -> Result<()> {
         self.make_room(NOTES)?;
-        self.post(&Note::of_operand(len, ends, shape));
+        self.post(&SlotNote::of_operand(len, ends, shape));
         Ok(())
     }
 
@@ -140,7 +140,7 @@ impl SharedCall<'_> {
         self.make_room(NOTES)?;
         // SAFETY: the area is this rank's, and no rank reads it before the note below.
         fill(unsafe { area.first(all) });
-        self.post(&Note::of_area(len, &area));
+        self.post(&SlotNote::of_area(len, &area));
         Ok(true)
     }
 
@@ -185,7 +185,7 @@ impl SharedCall<'_> {
             kept.push(KeptPart { of: rank, flat, len: region.len() });
             Ok(Some(address))
         })?;
-        self.post(&Note::of_table(&area));
+        self.post(&SlotNote::of_table(&area));
         Ok(Kept(kept))
     }
 
@@ -198,7 +198,7 @@ impl SharedCall<'_> {
             let (address, len) = place.unwrap_or((0, 0));
             write_line(table, rank, address, len);
         }
-        self.post(&Note::of_table(&area));
+        self.post(&SlotNote::of_table(&area));
         Ok(())
     }
 
@@ -230,19 +230,19 @@ impl SharedCall<'_> {
     }
 
     /// Posts the note of the group.
-    pub(super) fn post_for_all(&self, note: &Note) {
+    pub(super) fn post_for_all(&self, note: &SlotNote) {
         self.group.post_for_all(self.number(), self.signed(), note);
         self.group.tell();
     }
 
     /// Posts a note of the group without bytes, because ranks disagree.
     pub(super) fn speak_for_all_of_failure(&self) {
-        self.post_for_all(&Note::of_nothing());
+        self.post_for_all(&SlotNote::of_nothing());
     }
 
     /// Posts the place of shared memory in the note of the group.
     pub(super) fn post_place_for_all(&self, place: u64) {
-        self.post_for_all(&Note::of_address(0, place));
+        self.post_for_all(&SlotNote::of_address(0, place));
     }
 
     /// Returns the place of shared memory, once the note of the group is posted.

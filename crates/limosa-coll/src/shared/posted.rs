@@ -7,7 +7,7 @@ use limosa_p2p::memory::Region;
 use super::call::SharedCall;
 use super::transfer;
 use crate::memory::{Flat, write};
-use crate::notes::{Found, Location, Notes, nonsense, withdrawn};
+use crate::notes::{Location, Notes, PostedBytes, nonsense, withdrawn};
 use limosa_mpi::error::{Error, Result, error_of};
 
 /// Longest wait for the reason why another rank has given up.
@@ -15,7 +15,7 @@ const MOST_EXPLAINING_NS: u64 = 1_000_000_000;
 
 impl SharedCall<'_> {
     /// Waits for a rank's note and declines to take part unless it has as many bytes as this rank expects.
-    pub(super) fn agree_with(&self, rank: usize, expected: usize) -> Result<Found> {
+    pub(super) fn agree_with(&self, rank: usize, expected: usize) -> Result<PostedBytes> {
         self.wait_for(rank)?;
         let posted = self.posted(rank).and_then(|posted| match posted.place {
             Location::Nowhere => Err(withdrawn(rank, self.kind)),
@@ -37,7 +37,7 @@ impl SharedCall<'_> {
     /// # Errors
     /// Errors of [`Notes::find`].
     #[inline(always)]
-    pub(super) fn posted(&self, rank: usize) -> Result<Found> {
+    pub(super) fn posted(&self, rank: usize) -> Result<PostedBytes> {
         self.group.find(rank, self.number(), self.signed()).map_err(|error| self.explained(error))
     }
 
@@ -45,7 +45,7 @@ impl SharedCall<'_> {
     ///
     /// # Errors
     /// Errors of [`Notes::find_part`].
-    pub(super) fn posted_part(&self, rank: usize) -> Result<Found> {
+    pub(super) fn posted_part(&self, rank: usize) -> Result<PostedBytes> {
         self.group.find_part(rank, self.number(), self.signed()).map_err(|error| self.explained(error))
     }
 
@@ -100,7 +100,7 @@ impl SharedCall<'_> {
 
     /// Copies a checked contribution of a rank to a region.
     #[inline]
-    pub(super) fn take(&self, rank: usize, posted: Found, region: &Region) -> Result<()> {
+    pub(super) fn take(&self, rank: usize, posted: PostedBytes, region: &Region) -> Result<()> {
         match posted.place {
             Location::Nowhere | Location::InRounds | Location::ByMessage => Ok(()),
             Location::Operand { .. } | Location::InBlocks(_) | Location::InLentBlocks { .. } => Err(nonsense(rank)),

@@ -14,7 +14,7 @@ use super::select;
 use crate::buffer::Buffer;
 use crate::disagreement;
 use crate::memory::{Flat, Scratch, read, write};
-use crate::notes::{Location, Note, Notes, failed_for_all};
+use crate::notes::{Location, Notes, SlotNote, failed_for_all};
 use crate::pieces::Delivery;
 use crate::reducer::Reducer;
 use crate::schedule::copy_own;
@@ -227,7 +227,7 @@ impl SharedCall<'_> {
     /// Contributes, on behalf of all, `bytes` bytes that `fill` writes.
     fn speak_for_all(&self, bytes: usize, fill: impl FnOnce(*mut u8) -> Result<()>) -> Result<()> {
         if bytes <= BODY_BYTES {
-            let mut note = Note::of_bytes(bytes);
+            let mut note = SlotNote::of_bytes(bytes);
             fill(note.bytes())?;
             self.post_for_all(&note);
             return Ok(());
@@ -236,7 +236,7 @@ impl SharedCall<'_> {
         let slot = self.group.slot(self.size(), self.number());
         assert!(bytes <= slot.bytes, "{bytes} bytes do not fit a slot");
         fill(slot.start)?;
-        self.post_for_all(&Note::of_area(bytes, &slot));
+        self.post_for_all(&SlotNote::of_area(bytes, &slot));
         Ok(())
     }
 }

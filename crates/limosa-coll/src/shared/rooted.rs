@@ -10,7 +10,7 @@ use super::call::{First, SharedCall};
 use super::post::{Kept, KeptPart};
 use super::rounds::{self, Rounds};
 use super::select;
-use super::transfer::{Transfer, Way};
+use super::transfer::{Direction, Transfer};
 use crate::buffer::Blocks;
 use crate::memory::Flat;
 use crate::notes::Location;
@@ -38,7 +38,7 @@ pub(super) fn bcast_long(shared_call: &SharedCall<'_>, region: &Region, root: us
     if let Location::There { address } = posted.place {
         let transfer = Transfer { of: shared_call.me(), partner: root, local: flat.start(), remote: address, len };
         // SAFETY: the program's buffer, or memory of as many bytes; the root has offered its own.
-        let copied = unsafe { transfer.work(shared_call, Way::Pull) };
+        let copied = unsafe { transfer.work(shared_call, Direction::Pull) };
         transfer.wait(shared_call)?;
         copied?;
         flat.deliver(region);
@@ -63,7 +63,7 @@ fn help_all(shared_call: &SharedCall<'_>, sources: impl Iterator<Item = Option<(
         {
             let transfer = Transfer { of: rank, partner: rank, local: start, remote: address, len };
             // SAFETY: the memory has this many bytes, and the rank has offered as many.
-            trouble.note(unsafe { transfer.work(shared_call, Way::Push) });
+            trouble.note(unsafe { transfer.work(shared_call, Direction::Push) });
         }
     }
     trouble.note(shared_call.finish_together());
@@ -104,7 +104,7 @@ pub(super) fn take_part(shared_call: &SharedCall<'_>, root: usize, region: &Regi
     shared_call.offer(len, flat.start())?;
     let transfer = Transfer { of: me, partner: root, local: flat.start(), remote: address, len };
     // SAFETY: the program's buffer, or memory of as many bytes; the root has offered its own.
-    let copied = unsafe { transfer.work(shared_call, Way::Pull) };
+    let copied = unsafe { transfer.work(shared_call, Direction::Pull) };
     transfer.wait(shared_call)?;
     copied?;
     flat.deliver(region);
@@ -127,7 +127,7 @@ pub(super) fn contribute_to(shared_call: &SharedCall<'_>, region: &Region, root:
         let transfer =
             Transfer { of: shared_call.me(), partner: root, local: flat.start(), remote: address, len: region.len() };
         // SAFETY: the program's buffer, or a copy of it; the root has offered room for as many bytes.
-        let copied = unsafe { transfer.work(shared_call, Way::Push) };
+        let copied = unsafe { transfer.work(shared_call, Direction::Push) };
         transfer.wait(shared_call)?;
         copied?;
     }
@@ -165,7 +165,7 @@ pub(super) fn take_each(shared_call: &SharedCall<'_>, own: Option<Region>, recei
                 let transfer =
                     Transfer { of: rank, partner: rank, local: room.start(), remote: address, len: posted.len };
                 // SAFETY: room for this many bytes, which only that rank uses; the rank has offered its bytes.
-                trouble.note(unsafe { transfer.work(shared_call, Way::Pull) });
+                trouble.note(unsafe { transfer.work(shared_call, Direction::Pull) });
                 open.push((rank, transfer));
             }
             _ => {

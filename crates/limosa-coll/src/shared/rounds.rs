@@ -258,10 +258,7 @@ pub(super) fn reduce(
         );
     }
     let operand = input.region();
-    let apart = match result {
-        Some(region) if apart => Some(Flat::temporary(region.len())?),
-        _ => None,
-    };
+    let apart = result.filter(|_| apart).map(|region| Flat::temporary(region.len())).transpose()?;
     let per_round = rounds.half / element * element;
     let piece = (select::combine_bytes(bytes.min(per_round), shared_call.size()) / element).max(1) * element;
     let all_rounds = rounds.rounds_of(bytes, per_round)?;
@@ -278,33 +275,18 @@ pub(super) fn reduce(
             rounds.advance(round + 1);
         }
         let everything_is_there = Awaited::AllProgress(rounds.step(round + 1));
-        let gets_any = match delivery {
-            Delivery::All | Delivery::Prefixes { .. } => true,
-            Delivery::To(root) => *root == me,
-            Delivery::Parts(ends) => {
-                let start = if me == 0 { 0 } else { ends[me - 1] };
-                start < offset + len && offset < ends[me]
-            }
-        };
+        let gets_any = delivery.reaches(me, offset..offset + len);
         if !gets_any && round + 1 == all_rounds && !shared_call.group.slots.holds(everything_is_there) {
             // The others do not need this rank.
             break;
         }
         rounds.agree()?;
         shared_call.wait(everything_is_there)?;
-        let pieces = len.div_ceil(piece) as u64;
-        let led = shared_call.led(reducer);
-        while let Some(next) = shared_call.group.slots.take_piece(shared_call.number(), pieces_before + pieces) {
-            let from = (next - pieces_before) as usize * piece;
-            let here = piece.min(len - from);
-            // SAFETY: all operands are there, and this piece belongs to this rank alone.
-            trouble.note(unsafe { combine(rounds, &led, from, here, delivery) });
-            if shared_call.group.slots.count_piece(shared_call.number()) == pieces_before + pieces {
-                shared_call.advance_all(rounds.step(round + 1));
-            }
-        }
-        pieces_before += pieces;
-        shared_call.wait(Awaited::Progress(shared_call.size(), rounds.step(round + 1)))?;
+        let combined = rounds.step(round + 1);
+        // SAFETY: all operands are there.
+        trouble.note(unsafe { combine_pieces(rounds, reducer, [len, piece], pieces_before, combined, delivery) });
+        pieces_before += len.div_ceil(piece) as u64;
+        shared_call.wait(Awaited::Progress(shared_call.size(), combined))?;
         if let (true, Some(region)) = (gets_any, result) {
             // SAFETY: the result is complete, and stays until this rank continues.
             unsafe { copy_out(rounds, region, apart.as_ref(), offset, len, delivery) };
@@ -314,6 +296,36 @@ pub(super) fn reduce(
         // A rank that reduces in place has read its operand by now, and the others have recorded that they have read it
         // too.
         apart.deliver(region);
+    }
+    trouble.end()
+}
+
+/// Combines free pieces of `piece` bytes of a round of `len` bytes, until none is left. `before`: pieces of earlier
+/// rounds. The last piece of the round completes the step `combined`.
+///
+/// # Errors
+/// The first error of a piece; the others are combined nevertheless.
+///
+/// # Safety
+/// The operands must be in the parts.
+unsafe fn combine_pieces(
+    rounds: &Rounds<'_>,
+    reducer: &Reducer<'_>,
+    [len, piece]: [usize; 2],
+    before: u64,
+    combined: Progress,
+    delivery: &Delivery,
+) -> Result<()> {
+    let (shared_call, slots) = (rounds.shared_call, &rounds.shared_call.group.slots);
+    let (led, end) = (shared_call.led(reducer), before + len.div_ceil(piece) as u64);
+    let mut trouble = First::default();
+    while let Some(next) = slots.take_piece(shared_call.number(), end) {
+        let from = (next - before) as usize * piece;
+        // SAFETY: this piece belongs to this rank alone; the rest is the caller's promise.
+        trouble.note(unsafe { combine(rounds, &led, from, piece.min(len - from), delivery) });
+        if slots.count_piece(shared_call.number()) == end {
+            shared_call.advance_all(combined);
+        }
     }
     trouble.end()
 }

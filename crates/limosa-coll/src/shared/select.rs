@@ -6,7 +6,7 @@
 //! loops of 64 and 256 KB. All sizes depend only on what all ranks know: the numbers of ranks and bytes, and the
 //! properties found at set-up.
 
-use super::{Kind, SharedGroup};
+use super::{Collective, SharedGroup};
 
 /// Most ranks of a communicator: a slot must have room for a table of all ranks.
 pub(super) const MAX_RANKS: usize = 256;
@@ -54,7 +54,7 @@ pub(super) fn meets_in_the_middle(group: &SharedGroup) -> bool {
 }
 
 /// Whether so many bytes of an operation, which do not fit the slots, go through the round buffers.
-pub(super) fn in_rounds(group: &SharedGroup, kind: Kind, bytes: usize) -> bool {
+pub(super) fn in_rounds(group: &SharedGroup, kind: Collective, bytes: usize) -> bool {
     group.choice(kind).takes_rounds(bytes)
 }
 
@@ -70,7 +70,7 @@ pub(super) const MOST_RINGS: usize = 8;
 
 /// Whether a rank puts so many bytes at once in its slot or ring buffer, where readers take or combine them.
 #[inline]
-pub(super) fn folds(group: &SharedGroup, kind: Kind, bytes: usize) -> bool {
+pub(super) fn folds(group: &SharedGroup, kind: Collective, bytes: usize) -> bool {
     group.choice(kind).puts(bytes)
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Transfer {
 
 /// Direction of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Direction {
     /// From the partner to this process.
     Pull,
     /// From this process to the partner.
@@ -43,7 +43,7 @@ impl Transfer {
     /// # Safety
     /// The local memory must have `len` bytes, readable, or when pulling writable and otherwise unused until the
     /// transfer is complete; the partner must have offered its memory for this.
-    pub(super) unsafe fn work(&self, shared_call: &SharedCall<'_>, way: Way) -> Result<()> {
+    pub(super) unsafe fn work(&self, shared_call: &SharedCall<'_>, way: Direction) -> Result<()> {
         let share = select::share_bytes(self.len);
         let all = self.len.div_ceil(share);
         let mut outcome = Ok(());
@@ -54,8 +54,8 @@ impl Transfer {
             // SAFETY: a part of the memory that the caller vouches for; no two partners take the same share.
             let copied = unsafe {
                 match way {
-                    Way::Pull => pull(shared_call, self.partner, remote, local, len),
-                    Way::Push => push(shared_call, self.partner, local, remote, len),
+                    Direction::Pull => pull(shared_call, self.partner, remote, local, len),
+                    Direction::Push => push(shared_call, self.partner, local, remote, len),
                 }
             };
             outcome = outcome.and(copied);

@@ -9,8 +9,8 @@
 //!
 //! Numbers are little-endian; a fault of 0 is no note.
 
-use super::courier::map;
 use super::format::Label;
+use super::map;
 use super::{Folders, suffixed};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -130,7 +130,7 @@ pub fn post(path: &Path, peer: u32, note: Option<&Note>) -> io::Result<()> {
     OpenOptions::new().write(true).open(path)?.write_all_at(&bytes, u64::from(peer) * NOTE as u64)
 }
 
-/// All notes on a board, with the process that each is about.
+/// Returns all notes on a board, with the process that each is about.
 ///
 /// # Errors
 /// The operating system's.

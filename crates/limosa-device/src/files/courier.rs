@@ -20,16 +20,16 @@
 
 #[doc(hidden)]
 pub mod frames;
-pub mod map;
+
 mod pairs;
 mod stream;
 
 use super::Folders;
 use super::board::{self, Fault, Note};
 use super::format::Label;
+use super::map::{self, Place};
 use super::notices::{Entries, Notice, Notices, Notify, Watch};
 use frames::{Frame, Kind};
-use map::Place;
 use pairs::{Arrival, Departure};
 use rustix::event::{PollFd, PollFlags};
 use std::collections::{HashMap, HashSet};
@@ -152,7 +152,7 @@ impl Courier {
         !self.reaches(host) || self.departures.values().any(|d| there.has(d.to()) && d.is_under_way())
     }
 
-    /// The hosts, since the last call, to which there is no connection and for which something has come.
+    /// Returns the hosts, since the last call, to which there is no connection and for which something has come.
     pub fn take_wanted(&mut self) -> impl Iterator<Item = usize> + use<> {
         std::mem::take(&mut self.wanted).into_iter()
     }

@@ -54,12 +54,12 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// True if there are none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.packets == 0
     }
 
-    /// Length of the file.
+    /// Returns the length of the file.
     pub fn len(&self) -> usize {
         self.used
     }
@@ -91,7 +91,7 @@ impl Batch {
         rest
     }
 
-    /// The whole file, but for data that were added apart.
+    /// Returns the whole file, but for data that were added apart.
     pub fn sealed(&mut self, label: &Label) -> &[u8] {
         let len = (self.used + self.apart) as u64;
         let header = &mut self.bytes[..HEADER];
@@ -112,7 +112,7 @@ impl Batch {
     }
 }
 
-/// The label of a file and its packets.
+/// Returns the label of a file and its packets.
 ///
 /// # Errors
 /// The error of its header, in words.

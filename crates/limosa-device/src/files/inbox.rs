@@ -32,7 +32,7 @@ impl Inbox {
         Inbox { next, come: 0, folder: folders.pair(from, to), watch, look: true, has_failed: false }
     }
 
-    /// The sender.
+    /// Returns the sender.
     pub fn from(&self) -> Peer {
         self.next.from
     }
@@ -136,7 +136,7 @@ fn read<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
     Ok(&buffer[..len])
 }
 
-/// The file to be removed may be gone already.
+/// Ignores the error that a file is absent.
 pub fn unless_absent(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

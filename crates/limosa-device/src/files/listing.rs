@@ -8,13 +8,13 @@
 use std::fs;
 use std::path::Path;
 
-/// The numbers of the lock files in a folder; none if there is no such folder.
+/// Returns the numbers of the lock files in a folder; none if there is no such folder.
 pub fn locks(folder: &Path) -> Vec<u64> {
     let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
     names.filter_map(|name| number_of_lock(name.as_encoded_bytes())).collect()
 }
 
-/// The number of a lock file of this name; `None` if it is none.
+/// Returns the number of a lock file of this name; `None` if it is none.
 pub fn number_of_lock(name: &[u8]) -> Option<u64> {
     std::str::from_utf8(name.strip_suffix(b".lock")?).ok()?.parse().ok()
 }

@@ -46,12 +46,12 @@ pub struct Neighbours {
     pub before: Vec<usize>,
     /// By block received: which block of its source it is. Empty where a process does not know that: in a distributed
     /// graph.
-    pub sent_as: Vec<Place>,
+    pub sent_as: Vec<SentBlock>,
 }
 
 /// A block among those that a process sends: its number, and how many there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct SentBlock {
     /// From 0.
     pub block: usize,
     /// Of all its destinations.
@@ -69,7 +69,7 @@ impl Neighbours {
 }
 
 impl Topology {
-    /// The neighbours of the process at `rank`.
+    /// Returns the neighbours of the process at `rank`.
     ///
     /// In a grid the block sent in one direction arrives as the one that comes from the opposite direction, also where
     /// both neighbours in a dimension are the same process. In a graph the k-th block to a process is its k-th one from
@@ -90,7 +90,7 @@ impl Topology {
                     peers.extend([below, above]);
                 }
                 let of = peers.len();
-                let sent_as = (0..of).map(|block| Place { block: block ^ 1, of }).collect();
+                let sent_as = (0..of).map(|block| SentBlock { block: block ^ 1, of }).collect();
                 let order = (0..of).map(|block| block ^ 1).collect();
                 Ok(Neighbours { sent_as, ..Neighbours::new(peers.clone(), peers, order) })
             }
@@ -108,9 +108,9 @@ impl Topology {
                     let sent = graph.neighbours(*source)?;
                     let mut to_this = (0..sent.len()).filter(|block| sent[*block] == rank);
                     let block = to_this.nth(*before).expect("the graph is symmetric");
-                    Ok(Place { block, of: sent.len() })
+                    Ok(SentBlock { block, of: sent.len() })
                 });
-                let sent_as = places.collect::<Result<Vec<Place>>>()?;
+                let sent_as = places.collect::<Result<Vec<SentBlock>>>()?;
                 Ok(Neighbours { sent_as, ..neighbours })
             }
             Topology::DistGraph(node) => {
@@ -140,7 +140,7 @@ mod tests {
                 let mut to_this = (0..sent.len()).filter(|at| sent[*at] == to as i32);
                 let sent_as = to_this.nth(taken[source as usize]).unwrap();
                 blocks[block] = Some((source, sent_as));
-                assert_eq!(all[to].sent_as[block], Place { block: sent_as, of: sent.len() });
+                assert_eq!(all[to].sent_as[block], SentBlock { block: sent_as, of: sent.len() });
                 assert_eq!(all[to].before[block], taken[source as usize]);
                 taken[source as usize] += 1;
             }

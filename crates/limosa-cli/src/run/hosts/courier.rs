@@ -23,8 +23,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use limosa_device::files::courier::map::Place;
 use limosa_device::files::courier::{Courier, make_place};
+use limosa_device::files::map::Place;
 use limosa_device::files::{Folders, Notify};
 use limosa_job::config::{Config, DeviceChoice, FileNotify};
 use limosa_job::{Board, HostPlan};

@@ -57,7 +57,7 @@ impl Frame<'_> {
     }
 }
 
-/// The frame at the start of these bytes, and its length. `Ok(None)`: there must come more.
+/// Returns the frame at the start of these bytes, and its length. `Ok(None)`: there must come more.
 ///
 /// # Errors
 /// These bytes are no frame.

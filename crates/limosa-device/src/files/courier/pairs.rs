@@ -32,7 +32,7 @@ impl Departure {
         Departure { next, taken: 0, folder: folders.pair(from, to), look: true, has_failed: false, file: Vec::new() }
     }
 
-    /// The receiver.
+    /// Returns the receiver.
     pub fn to(&self) -> u32 {
         self.next.to
     }
@@ -81,7 +81,7 @@ impl Departure {
         file.take(LONGEST as u64).read_to_end(&mut self.file).map(drop)
     }
 
-    /// The receiver has taken this file, and those before it.
+    /// Records that the receiver has taken this file, and those before it.
     ///
     /// # Errors
     /// That cannot be.
@@ -170,7 +170,7 @@ impl Arrival {
         Ok(false)
     }
 
-    /// The next file that the receiver has taken, if it has.
+    /// Returns the next file that the receiver has taken, if it has.
     pub fn next_taken(&mut self) -> Option<Label> {
         if !self.look || self.taken == self.next.number {
             return None;

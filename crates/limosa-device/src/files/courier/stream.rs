@@ -45,12 +45,12 @@ impl Stream {
         Ok(Stream { from, to, come: Vec::new(), queue, sent: 0, is_greeted: !calls, heard: now, spoke: now })
     }
 
-    /// True if a file may be sent now.
+    /// Whether a file may be sent now.
     pub fn has_room(&self) -> bool {
         self.is_greeted && self.queue.len() - self.sent < ENOUGH
     }
 
-    /// True if both couriers have heard each other.
+    /// Whether both couriers have heard each other.
     pub fn is_greeted(&self) -> bool {
         self.is_greeted
     }

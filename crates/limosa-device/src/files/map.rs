@@ -4,7 +4,7 @@
 //! there are; behind that stands why the host was given up, if it was. A process that was started later has a line of
 //! its own. Processes look at the map to name a host.
 
-use super::super::Folders;
+use super::Folders;
 use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
@@ -22,7 +22,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// A host with these processes.
+    /// Makes a host with these processes.
     pub fn new(name: &str, ranks: Range<u32>) -> Place {
         Place { name: name.to_owned(), ranks, later: Vec::new() }
     }
@@ -32,7 +32,7 @@ impl Place {
         self.ranks.contains(&rank) || self.later.contains(&rank)
     }
 
-    /// All its processes.
+    /// Returns all its processes.
     pub fn all(&self) -> impl Iterator<Item = u32> + use<> {
         self.ranks.clone().chain(self.later.clone())
     }
@@ -69,7 +69,7 @@ pub fn write(folders: &Folders, hosts: &[Place], lost: Option<(usize, &str)>) ->
     fs::write(path(folders), hosts.iter().enumerate().map(lines).collect::<String>())
 }
 
-/// The host of a process, if there is a map and the process is in it.
+/// Returns the host of a process, if there is a map and the process is in it.
 pub fn host_of(folders: &Folders, rank: u32) -> Option<String> {
     look_up(folders, rank).map(|(name, _)| name)
 }
