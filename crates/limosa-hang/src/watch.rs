@@ -189,6 +189,11 @@ impl Watch {
         }
     }
 
+    /// Starts the time until a hang with a doubt ends the job anew: the report of the hang has come only now.
+    pub fn begin_grace(&mut self, now_ns: u64) {
+        self.due_ns = Some(now_ns.saturating_add(self.grace_ns));
+    }
+
     /// Returns whether nothing has happened since the last detected hang.
     pub fn still_hangs(&self, views: &[RankView], neighbours: &Neighbours) -> bool {
         let is_there = |view: &RankView| has_left(view) || view.state == State::Running;

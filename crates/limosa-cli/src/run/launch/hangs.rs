@@ -58,7 +58,8 @@ impl Job<'_> {
                 self.find_places(hang, &views, STACKS_WAIT, Then::GoOn);
             }
             Look::Hang(_) => {}
-            Look::Overdue if self.settings.on_hang == OnHang::Abort => self.end(Cause::Hang),
+            // The job is never ended before its report: reading the source lines may take longer than the grace.
+            Look::Overdue if self.hang.is_none() && self.settings.on_hang == OnHang::Abort => self.end(Cause::Hang),
             Look::Overdue => {}
         }
     }
@@ -120,6 +121,7 @@ impl Job<'_> {
         let ends_in = ends.then_some(self.settings.hang_grace);
         self.say(&explain::report(monotonic_ns(), &views, &what, &places, ends_in));
         match ends {
+            true if what.may_be_overdue() => self.watch.begin_grace(monotonic_ns()),
             true if what.doubtful => {}
             true => self.end(Cause::Hang),
             false => self.say("hint: the job keeps waiting; Ctrl-C ends it, and --on-hang=abort would have\n"),
