@@ -286,11 +286,7 @@ fn read_places(from: &mut Reader, size: u32) -> io::Result<Places> {
     let threads = from.list(|from| {
         let (rank, thread, line) = (from.small()?, from.small()?, text(from)?);
         let [verb, code] = [from.list(text)?.pop(), from.list(text)?.pop()];
-        if rank < size {
-            Ok(((rank, thread), SourcePosition { line, verb, text: code }))
-        } else {
-            Err(broken())
-        }
+        if rank < size { Ok(((rank, thread), SourcePosition { line, verb, text: code })) } else { Err(broken()) }
     })?;
     Ok(Places { threads: threads.into_iter().collect(), notes, program })
 }
@@ -569,11 +565,7 @@ mod tests {
 
     fn places() -> Places {
         let bare = SourcePosition { line: "a.py:1 in f".into(), verb: None, text: None };
-        let full = SourcePosition {
-            verb: Some("send".into()),
-            text: Some("x".into()),
-            ..bare.clone()
-        };
+        let full = SourcePosition { verb: Some("send".into()), text: Some("x".into()), ..bare.clone() };
         Places {
             threads: [((0, 7), bare), ((2, 8), full)].into(),
             notes: vec!["no tool".into()],
