@@ -172,9 +172,9 @@ impl Watch {
         if quiet_ns < QUIET.as_nanos() as u64 || !lasts {
             return Look::Quiet;
         }
+        hang.neighbours = neighbours;
         let (reported, with_doubt) = &self.reported;
         if *reported != epochs || (*with_doubt && !hang.doubtful) {
-            hang.neighbours = neighbours;
             self.due_ns = hang.may_be_overdue().then(|| now_ns.saturating_add(self.grace_ns));
             self.reported = (epochs, hang.doubtful);
             hang.quiet = Duration::from_nanos(quiet_ns);
@@ -185,11 +185,16 @@ impl Watch {
                 self.due_ns = None;
                 Look::Overdue
             }
+            // After the report a rank was active for a moment, without effect: the same hang goes on.
+            None if hang.may_be_overdue() => {
+                self.begin_grace(now_ns);
+                Look::Quiet
+            }
             _ => Look::Quiet,
         }
     }
 
-    /// Starts the time until a hang with a doubt ends the job anew: the report of the hang has come only now.
+    /// Starts the time until a hang with a doubt ends the job.
     pub fn begin_grace(&mut self, now_ns: u64) {
         self.due_ns = Some(now_ns.saturating_add(self.grace_ns));
     }
@@ -497,6 +502,9 @@ mod tests {
         // A few polls suffice.
         let slow = |ms: u64| views(1 + (ms / 2000) as u32);
         assert_eq!(doubtful(&looks(60_000, slow, |_, _| Others::default())), [5200, 35_200]);
+        // A rank that is active for a moment after the report delays the end.
+        let active = |ms: u64, _: &RankView| Others { busy: ms == 20_000, ..Others::default() };
+        assert_eq!(doubtful(&looks(60_000, |ms| views(1 + ms as u32), active)), [5200, 55_600]);
         // The thread does something else.
         assert_eq!(looks(60_000, |_| views(1), |_, _| Others::default()), []);
         // Other threads may send something.
