@@ -45,7 +45,7 @@ const LOCAL_RANK_ELSEWHERE: [&str; 2] = ["MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOC
 const LOCAL_SIZE_ELSEWHERE: [&str; 2] = ["MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"];
 
 /// Variables by which libfabric's `ofi_rxm` takes few packets from a connection ahead of the posted receives. By default
-/// it takes all, and keeps each in a buffer of 16 KB: the credit of the peers would not bound that memory.
+/// it takes all, and keeps each in a buffer of 16 KB, however many the program has not received yet.
 const OF_LIBFABRIC: [(&str, &str); 2] = [("FI_OFI_RXM_MSG_RX_SIZE", "16"), ("FI_OFI_RXM_USE_SRX", "0")];
 
 /// The number of a rank among those of its group on this host, and how many these are.
