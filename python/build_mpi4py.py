@@ -105,7 +105,8 @@ def module(header: Path, *, stable: bool) -> Path:
 
 def pip(*arguments: str, variables: dict[str, str] | None = None) -> None:
     """Run the pip of this Python, or else the one that Python brings along for new environments."""
-    unwanted = ("MPI4PY_BUILD", "MPICC", "MPICFG", "LDFLAGS", "PYTHONPATH")
+    # The pip that builds Limosa's wheel has all below it refuse to build a package twice at a time.
+    unwanted = ("MPI4PY_BUILD", "MPICC", "MPICFG", "LDFLAGS", "PYTHONPATH", "PIP_BUILD_TRACKER")
     env = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)} | (variables or {})
     if importlib.util.find_spec("pip") is None and (ensurepip := importlib.util.find_spec("ensurepip")):
         bundled = Path(str(ensurepip.origin)).parent.glob("_bundled/pip-*.whl")
