@@ -61,11 +61,14 @@ class LateFolder:
 
     def entry(self, path: str) -> bytes:
         """What a name stands for; remembered by the kernel, and so is that there is nothing of this name."""
-        seconds, rest = self.valid
         try:
-            found = os.lstat(path)
+            return self.entry_of(path, os.lstat(path))
         except FileNotFoundError:
+            seconds, rest = self.valid
             return struct.pack("<4Q2I", 0, 0, seconds, 0, rest, 0) + bytes(88)
+
+    def entry_of(self, path: str, found: os.stat_result) -> bytes:
+        seconds, rest = self.valid
         key = (path, found.st_ino)
         if key not in self.nodes:
             self.last += 1
@@ -90,17 +93,20 @@ class LateFolder:
     def make(self, kind: int, node: int, body: bytes) -> bytes:
         skip = {MKNOD: 16, MKDIR: 8, CREATE: 16}[kind]
         path = self.child(node, body[skip:].rstrip(b"\0"))
-        if kind == CREATE:
+        # The other host may remove a file at once: what was made is asked by its descriptor.
+        if kind == MKDIR:
+            (mode,) = struct.unpack_from("<I", body)
+            Path(path).mkdir(mode)
+            answer = self.entry(path)
+        elif kind == CREATE:
             flags, mode = struct.unpack_from("<II", body)
             handle = os.open(path, flags | os.O_CREAT, mode)
-            answer = self.entry(path) + struct.pack("<QII", handle, 0, 0)
+            answer = self.entry_of(path, os.fstat(handle)) + struct.pack("<QII", handle, 0, 0)
         else:
             (mode,) = struct.unpack_from("<I", body)
-            if kind == MKDIR:
-                Path(path).mkdir(mode)
-            else:
-                os.mknod(path, mode)
-            answer = self.entry(path)
+            handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
+            answer = self.entry_of(path, os.fstat(handle))
+            os.close(handle)
         self.changed(path)
         return answer
 

@@ -180,6 +180,11 @@ impl Watch {
             hang.quiet = Duration::from_nanos(quiet_ns);
             return Look::Hang(hang);
         }
+        self.look_again(now_ns, &hang)
+    }
+
+    /// Looks at a hang that was reported before.
+    fn look_again(&mut self, now_ns: u64, hang: &Hang) -> Look {
         match self.due_ns {
             Some(due) if now_ns >= due => {
                 self.due_ns = None;
