@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Contract
-//! - All ranks plan with the same algorithm. It is selected by what is equal on all ranks of a correct program: the
-//!   number of ranks, the bytes (not counts: equal signatures may be written with different datatypes), and the
+//! - All ranks plan with the same algorithm. It is selected by values that are equal on all ranks of a correct program:
+//!   the number of ranks, the bytes (not counts: equal signatures may be written with different datatypes), and the
 //!   operation.
 //! - Reductions combine in rank order, whether the operation commutes or not, unless an algorithm says otherwise. For a
 //!   given number of ranks the order is always the same, and all ranks of an allreduce get the same bits.

@@ -561,7 +561,7 @@ impl Mailboxes {
             .collect()
     }
 
-    /// Fetches what is available for all open operations.
+    /// Finishes the starts that are ready, of all open operations.
     fn fetch_ready(&self) {
         let ready = self.ready();
         if !ready.is_empty() {
@@ -613,8 +613,8 @@ impl Pending {
     }
 }
 
-/// Fetches what is available for all operations, before a thread of the program waits for one of them. Without this,
-/// ranks that wait for different operations could each wait for the other rank to read what it lends.
+/// Finishes the ready starts of all operations, before a thread of the program waits for one of them.
+/// Without this, ranks that wait for different operations could each wait for the other rank to read a lent buffer.
 fn fetch_for_all() {
     // Only an operation that lends makes others wait for this rank. Each counts, and so does a set with open
     // operations.

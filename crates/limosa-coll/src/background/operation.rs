@@ -352,8 +352,8 @@ impl BackgroundOp {
         written.expect("saying what goes by message cannot fail");
     }
 
-    /// Counts this rank as arrived, after it has posted start `number`. The last rank wakes all, and does what is to be
-    /// done once for all.
+    /// Counts this rank as arrived, after it has posted start `number`. The last rank wakes all, and takes the steps
+    /// that one rank takes for all.
     pub(super) fn arrive(&self, number: u64) {
         // An operation without a meeting may be done by now, and started again. No rank completes an operation with a
         // meeting before this has returned.
@@ -378,8 +378,8 @@ impl BackgroundOp {
 
     // ---- ending ----------------------------------------------------------------------------------------------------
 
-    /// Does what is left to do, if that is possible now; returns true if nothing is left. Only for the threads that own
-    /// the request, so that no other thread starts it again meanwhile.
+    /// Takes the remaining steps that are possible now; returns true if none remains. Only threads that own the request
+    /// may call this, so that no other thread starts it again meanwhile.
     #[inline]
     pub fn advance(&self) -> bool {
         let now = self.word.load();

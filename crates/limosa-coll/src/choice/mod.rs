@@ -7,8 +7,8 @@
 //! Contract
 //! - All ranks choose by the same table. Each rank publishes a hash of its table ([`prepare`]); a rank that finds
 //!   another hash reports it, and initialisation fails. A table never changes after that.
-//! - A choice depends only on what all ranks know: ranks, bytes, and what was found when the members' shared memory was
-//!   set up.
+//! - A choice depends only on values that all ranks know: ranks, bytes, and the properties of the members' shared
+//!   memory, found at its set-up.
 //! - Choices on the shared way are resolved once per communicator, to limits that its operations compare with
 //!   ([`Resolved`]). The others are looked up when an operation is planned.
 

@@ -172,7 +172,7 @@ fn rows_of(rows: &[Row], subject: Subject, way: TableWay) -> &[Row] {
 fn check_order(rows: &[Row], subject: Subject) -> Result<(), String> {
     for (at, row) in rows.iter().enumerate() {
         let hides = |earlier: &&Row| {
-            // Slots take only what fits them, whatever the limit.
+            // An operand longer than a slot never goes by slots, whatever the limit.
             earlier.algorithm != "slots"
                 && earlier.least_ranks <= row.least_ranks
                 && earlier.most_ranks >= row.most_ranks

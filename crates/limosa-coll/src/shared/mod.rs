@@ -14,8 +14,8 @@
 //! Contract
 //! - All members make a communicator's calls in the same order, with the same numbers: those of the blocking
 //!   collectives.
-//! - All select the same protocol, by what is equal on all ranks of a correct program: number of ranks, bytes, and the
-//!   properties found at set-up. Where only one rank knows the lengths, its note has the protocol.
+//! - All select the same protocol, by values that are equal on all ranks of a correct program: number of ranks, bytes,
+//!   and the properties found at set-up. Where only one rank knows the lengths, its note has the protocol.
 //! - Every rank posts its number of bytes, and readers check it. Ranks that disagree get an error; no rank waits for
 //!   ever.
 //! - Reductions combine from the highest rank to the lowest, `a0 op (a1 op (a2 ...))`, so all ranks get the same bits
