@@ -16,6 +16,7 @@ mod procfs;
 mod ps;
 mod python;
 pub mod run;
+mod running;
 mod stack;
 mod sys;
 

@@ -14,7 +14,7 @@ use limosa_job::{RankView, State};
 
 use crate::hang::{explain, stacks};
 use crate::message::{print, ranks, say};
-use crate::ps::{self, Found};
+use crate::running::{self, RunningJob};
 use crate::{exit, procfs};
 
 /// Options of `limosa stack`.
@@ -26,7 +26,7 @@ pub struct Options {
 
 /// Runs the command.
 pub fn main(options: &Options) -> ExitCode {
-    let mut jobs = match ps::jobs(options.job.as_deref()) {
+    let mut jobs = match running::jobs(options.job.as_deref()) {
         Ok(jobs) => jobs,
         Err(text) => {
             say(&text, Some("`limosa ps` lists the running jobs"));
@@ -45,7 +45,7 @@ pub fn main(options: &Options) -> ExitCode {
 }
 
 /// Prints the stacks of all ranks of a job.
-pub fn show(job: &Found) {
+pub fn show(job: &RunningJob) {
     for view in job.views() {
         print(&of_rank(view));
     }
@@ -59,8 +59,8 @@ pub fn show(job: &Found) {
 
 /// The stacks of a rank, each line indented.
 fn of_rank(view: &RankView) -> String {
-    let process = ps::process(view);
-    let mut text = format!("rank {}, process {process}: {}\n", view.rank, ps::state(view));
+    let process = running::process(view);
+    let mut text = format!("rank {}, process {process}: {}\n", view.rank, running::state(view));
     for record in &view.records {
         text.push_str(&format!("  thread {}: {}\n", record.thread, explain::describe(record)));
     }

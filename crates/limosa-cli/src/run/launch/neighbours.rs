@@ -7,7 +7,7 @@ use limosa_job::RankView;
 
 use super::Job;
 use crate::hang::jobs::{Neighbours, Other};
-use crate::{procfs, ps};
+use crate::{procfs, running};
 
 /// Time between searches for a job that was not found: a search looks at all processes.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -23,7 +23,7 @@ impl Launchers {
     /// What the board of the job with this id says; `None` if it cannot be seen, or has ranks on other hosts, whose
     /// threads cannot be asked.
     fn look(&mut self, id: u64) -> Option<Other> {
-        let board_at = |launcher: u32| ps::board_of(launcher).filter(|board| board.id() == id);
+        let board_at = |launcher: u32| running::board_of(launcher).filter(|board| board.id() == id);
         let known = self.found.get(&id).copied();
         let mut place = known.and_then(|launcher| Some((launcher, board_at(launcher)?)));
         if place.is_none() && self.missed.get(&id).is_none_or(|at| at.elapsed() >= AGAIN) {
