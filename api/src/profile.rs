@@ -10,16 +10,24 @@ use std::fmt::Write;
 
 use crate::{Arg, Direction, Function, Table};
 
-/// The wrappers, and `NAMES`: the functions by number.
+/// `NAMES`: the wrapped functions by number.
+pub fn names(table: &Table) -> String {
+    let names: Vec<String> = wrapped(table).map(|(name, _, _)| format!("{name:?}")).collect();
+    format!("const NAMES: [&str; {}] = [{}];", names.len(), names.join(", "))
+}
+
+/// The wrappers. A wrapper's number is the index of its name in [`names`].
 pub fn render(table: &Table) -> String {
-    let wrapped: Vec<_> = table.symbols().into_iter().filter(|(_, function, _)| is_wrapped(function)).collect();
     let mut out = String::new();
-    let names: Vec<String> = wrapped.iter().map(|(name, _, _)| format!("{name:?}")).collect();
-    writeln!(out, "pub(crate) const NAMES: [&str; {}] = [{}];", names.len(), names.join(", ")).unwrap();
-    for (number, (name, function, large)) in wrapped.into_iter().enumerate() {
+    for (number, (name, function, large)) in wrapped(table).enumerate() {
         wrapper(table, number, &name, function, large, &mut out);
     }
     out
+}
+
+/// The functions that have a wrapper, with their symbols, and whether those are of the form with large counts.
+fn wrapped(table: &Table) -> impl Iterator<Item = (String, &Function, bool)> {
+    table.symbols().into_iter().filter(|(_, function, _)| is_wrapped(function))
 }
 
 /// Left out are functions with variable arguments, which cannot be passed on, and identities between handles and

@@ -57,7 +57,7 @@ mod pull;
 mod tests;
 
 pub use deaths::DeathWatch;
-pub use directory::Found;
+pub use directory::NamedArea;
 pub use host_memory::HostMemory;
 pub use ports::DoorbellRef;
 

@@ -25,7 +25,7 @@ pub use interrupt::Interrupted;
 pub use limosa_device::fabric::{Cards, FabricDevice, Wish};
 pub use limosa_device::files::{FileDevice, FileOptions, Folders, Notify};
 pub use limosa_device::messages::MessagesDevice;
-pub use limosa_device::shm::{Found, HostMemory, Seats, ShmDevice};
+pub use limosa_device::shm::{HostMemory, NamedArea, Seats, ShmDevice};
 pub use limosa_device::sockets::{SocketDevice, Sockets};
 pub use limosa_device::{Address, Device, DeviceId, Devices, Meta, Peer, PeerMemory, Slice, Urgency, slice};
 pub use request::{Completion, Continuation, Failure, Label, Received, RequestId, Short, Unknown};

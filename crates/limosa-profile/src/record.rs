@@ -23,8 +23,9 @@ use limosa_interpose::next::{self, Next};
 use limosa_interpose::{python, site};
 
 use crate::file::{host, mapped, reserve, with_ending};
-use crate::requests::CallPart;
-use crate::{NAMES, names};
+use crate::names;
+
+include!(concat!(env!("OUT_DIR"), "/function_names.rs"));
 
 /// Threads with a block of their own; further ones share the last.
 const THREADS: usize = 256;
@@ -191,6 +192,17 @@ pub(crate) struct Details {
 impl Details {
     pub const NONE: Details = Details { tag: -1, source: -1, received_tag: -1, request: 0 };
 }
+
+/// A request or message that a call has started or completed.
+pub(crate) struct CallPart {
+    pub handle: usize,
+    /// Source of a received message, in its communicator's group, and its tag; or [`CANCELLED`].
+    pub source: i32,
+    pub tag: i32,
+}
+
+/// Source of a cancelled operation.
+pub(crate) const CANCELLED: i32 = i32::MIN;
 
 /// Object of a call: its kind (1: communicator, 2: window, 3: file; 0: none) and its handle.
 #[derive(Clone, Copy)]

@@ -8,18 +8,8 @@
 use limosa_interpose::next::Next;
 
 use crate::bytes::OwnStatus;
-use crate::record;
+use crate::record::{self, CANCELLED, CallPart};
 
-/// A request or message of a call.
-pub(crate) struct CallPart {
-    pub handle: usize,
-    /// Source of a received message, in its communicator's group, and its tag; or [`CANCELLED`].
-    pub source: i32,
-    pub tag: i32,
-}
-
-/// Source of a cancelled operation.
-const CANCELLED: i32 = i32::MIN;
 const UNKNOWN: i32 = -1;
 
 /// Arguments of a call; `None` if events are not recorded.

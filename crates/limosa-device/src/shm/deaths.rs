@@ -34,7 +34,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 pub struct DeathWatch {
     ports: Arc<Ports>,
     me: Address,
-    found: Mutex<Found>,
+    found: Mutex<Watched>,
 }
 
 /// Knowledge about a process.
@@ -50,7 +50,7 @@ enum Known {
     Ended,
 }
 
-struct Found {
+struct Watched {
     known: Vec<Known>,
     watched: Vec<(Address, Arc<Descriptor>)>,
     /// In the order in which they were found.
@@ -66,7 +66,7 @@ impl DeathWatch {
         let mut known: Vec<Known> =
             (0..size).map(|each| if there.contains(&each) { Known::Nothing } else { Known::Ended }).collect();
         known[me as usize] = Known::Ended;
-        DeathWatch { ports, me, found: Mutex::new(Found { known, watched: Vec::new(), dead: Vec::new() }) }
+        DeathWatch { ports, me, found: Mutex::new(Watched { known, watched: Vec::new(), dead: Vec::new() }) }
     }
 
     /// Another process has this number now, and is watched.
@@ -164,7 +164,7 @@ impl DeathWatch {
         self.found.lock().dead.get(known..).map_or(Vec::new(), <[Address]>::to_vec)
     }
 
-    fn ended(&self, found: &mut Found, address: Address, has_left: bool) {
+    fn ended(&self, found: &mut Watched, address: Address, has_left: bool) {
         found.known[address as usize] = Known::Ended;
         let port = self.ports.of(address);
         if !has_left {
@@ -174,7 +174,7 @@ impl DeathWatch {
     }
 
     /// Watches more processes, if there are any that have joined.
-    fn watch_more(&self, found: &mut Found) {
+    fn watch_more(&self, found: &mut Watched) {
         let size = found.known.len() as Address;
         let mut count = found.known.iter().filter(|known| matches!(known, Known::Watched | Known::Asked)).count();
         for address in (1..size).map(|distance| (self.me + distance) % size) {

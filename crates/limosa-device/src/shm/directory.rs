@@ -16,11 +16,10 @@
 //! name is 0, behind which no searched name can be. So that the table is valid whenever its writer dies, a line gets
 //! its name last, and a line without users has no name.
 
-use super::HostMemory;
+use crate::Address;
 use limosa_base::process_lock::{Locked, ProcessLock};
-use limosa_base::segment::{self, Foreign, PAGE, Shared};
+use limosa_base::segment::{Foreign, PAGE};
 use limosa_base::sync::{AtomicU32, AtomicU64, Ordering};
-use std::io;
 
 /// Names at a time.
 const LINES: usize = 2040;
@@ -54,8 +53,8 @@ unsafe impl Foreign for Directory {}
 
 /// An area that was found by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// For [`HostMemory::map_area`].
+pub struct NamedArea {
+    /// Its place, for [`map_area`](super::HostMemory::map_area).
     pub place: u64,
     /// Its bytes.
     pub bytes: usize,
@@ -63,7 +62,69 @@ pub struct Found {
     pub about: u64,
 }
 
+impl Line {
+    fn area(&self) -> Option<NamedArea> {
+        let place = self.place.load(Ordering::Relaxed);
+        (place != NOWHERE).then(|| NamedArea {
+            place,
+            bytes: self.bytes.load(Ordering::Relaxed) as usize,
+            about: self.about.load(Ordering::Relaxed),
+        })
+    }
+}
+
 impl Directory {
+    /// The lock of the lines. Takes it from a holder that has died, and repairs the lines then.
+    pub(super) fn lock(&self, me: Address, is_alive: impl Fn(Address) -> bool) -> Locked<'_> {
+        let locked = self.lock.lock(me, is_alive);
+        if locked.is_taken_over {
+            self.put_in_order();
+        }
+        locked
+    }
+
+    /// Counts the caller, who holds the lock, as a user of the area of this name, which `users` processes join once
+    /// each. The first makes it by `create`; `None` is for no area. Returns the area, if there is one.
+    pub(super) fn join(
+        &self,
+        name: u64,
+        users: usize,
+        create: impl FnOnce() -> Option<NamedArea>,
+    ) -> Option<NamedArea> {
+        let name = name.max(LEFT + 1);
+        if let (Some(index), _) = self.find(name) {
+            return self.lines[index].area();
+        }
+        if self.is_full.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        let (_, Some(index)) = self.find(name) else {
+            self.is_full.store(1, Ordering::Relaxed);
+            return None;
+        };
+        let line = &self.lines[index];
+        let area = create();
+        line.users.store(users as u64, Ordering::Relaxed);
+        line.place.store(area.map_or(NOWHERE, |area| area.place), Ordering::Relaxed);
+        line.bytes.store(area.map_or(0, |area| area.bytes as u64), Ordering::Relaxed);
+        line.about.store(area.map_or(0, |area| area.about), Ordering::Relaxed);
+        line.name.store(name, Ordering::Release);
+        area
+    }
+
+    /// Counts a user of this name out, for a caller that holds the lock. Returns an area that has lost its last user.
+    pub(super) fn leave(&self, name: u64) -> Option<NamedArea> {
+        let index = self.find(name.max(LEFT + 1)).0?;
+        let line = &self.lines[index];
+        let users = line.users.load(Ordering::Relaxed).saturating_sub(1);
+        line.users.store(users, Ordering::Relaxed);
+        if users > 0 {
+            return None;
+        }
+        self.forget(index);
+        line.area()
+    }
+
     /// Repairs the lines after a process has died with the lock.
     fn put_in_order(&self) {
         for (index, line) in self.lines.iter().enumerate() {
@@ -102,92 +163,12 @@ impl Directory {
     }
 }
 
-impl HostMemory {
-    fn directory(&self) -> io::Result<&Shared<Directory>> {
-        if let Some(directory) = self.directory.get() {
-            return Ok(directory);
-        }
-        let place = self.first - BYTES as u64;
-        segment::reserve(self.fd.get()?, place, BYTES)?;
-        let mapped = Shared::new(self.fd.get()?, place, BYTES)?;
-        Ok(self.directory.get_or_init(|| mapped))
-    }
-
-    /// Joins the area of this name, which `users` processes share, each of which joins once. The first process makes
-    /// the area, zeroed, as `wanted` says: number of bytes, and a word about it; `None` is for no area. Returns `None`
-    /// if there is no area.
-    ///
-    /// # Errors
-    /// The operating system's, when the directory cannot be mapped.
-    pub fn join_area(
-        &self,
-        name: u64,
-        users: usize,
-        wanted: impl FnOnce() -> Option<(usize, u64)>,
-    ) -> io::Result<Option<Found>> {
-        let name = name.max(LEFT + 1);
-        let directory = self.directory()?;
-        let _locked = self.lock(directory);
-        if let (Some(index), _) = directory.find(name) {
-            let line = &directory.lines[index];
-            let place = line.place.load(Ordering::Relaxed);
-            let found = Found {
-                place,
-                bytes: line.bytes.load(Ordering::Relaxed) as usize,
-                about: line.about.load(Ordering::Relaxed),
-            };
-            return Ok((place != NOWHERE).then_some(found));
-        }
-        if directory.is_full.load(Ordering::Relaxed) != 0 {
-            return Ok(None);
-        }
-        let (_, Some(index)) = directory.find(name) else {
-            directory.is_full.store(1, Ordering::Relaxed);
-            return Ok(None);
-        };
-        let line = &directory.lines[index];
-        let found =
-            wanted().and_then(|(bytes, about)| Some(Found { place: self.create_area(bytes).ok()?, bytes, about }));
-        line.users.store(users as u64, Ordering::Relaxed);
-        line.place.store(found.map_or(NOWHERE, |found| found.place), Ordering::Relaxed);
-        line.bytes.store(found.map_or(0, |found| found.bytes as u64), Ordering::Relaxed);
-        line.about.store(found.map_or(0, |found| found.about), Ordering::Relaxed);
-        line.name.store(name, Ordering::Release);
-        Ok(found)
-    }
-
-    fn lock<'a>(&self, directory: &'a Directory) -> Locked<'a> {
-        let locked = directory.lock.lock(self.me, |holder| holder < self.size && self.is_alive(holder));
-        if locked.is_taken_over {
-            directory.put_in_order();
-        }
-        locked
-    }
-
-    /// Leaves the area of this name, or the name if there is no area. The last of its users to leave frees it.
-    pub fn leave_area(&self, name: u64) {
-        let name = name.max(LEFT + 1);
-        let Ok(directory) = self.directory() else { return };
-        let _locked = self.lock(directory);
-        let (Some(index), _) = directory.find(name) else { return };
-        let line = &directory.lines[index];
-        let users = line.users.load(Ordering::Relaxed).saturating_sub(1);
-        line.users.store(users, Ordering::Relaxed);
-        if users == 0 {
-            directory.forget(index);
-            let place = line.place.load(Ordering::Relaxed);
-            if place != NOWHERE {
-                self.free_area(place, line.bytes.load(Ordering::Relaxed) as usize);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{Seats, ShmDevice};
+    use super::super::{HostMemory, Seats, ShmDevice};
     use super::*;
     use limosa_base::process_lock::YIELDS_PER_LIVENESS_CHECK;
+    use limosa_base::segment;
     use std::os::fd::AsFd;
 
     fn memories(ranks: u32) -> Vec<HostMemory> {
@@ -205,7 +186,7 @@ mod tests {
     fn all_users_of_a_name_find_what_the_first_one_made() {
         let all = memories(3);
         let first = all[1].join_area(77, 3, || Some((3 * PAGE, 5))).expect("join").expect("memory");
-        assert_eq!(first, Found { place: first.place, bytes: 3 * PAGE, about: 5 });
+        assert_eq!(first, NamedArea { place: first.place, bytes: 3 * PAGE, about: 5 });
         for other in [0, 2] {
             assert_eq!(all[other].join_area(77, 3, || panic!("it is there")).expect("join"), Some(first));
         }

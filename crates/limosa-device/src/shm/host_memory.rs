@@ -7,9 +7,10 @@
 //! only the areas that it maps at the time.
 
 use super::Ports;
-use super::directory::Directory;
+use super::directory::{self, Directory, NamedArea};
 use crate::Address;
 use limosa_base::descriptor::Descriptor;
+use limosa_base::process_lock::Locked;
 use limosa_base::segment::{self, Foreign, PAGE, Shared};
 use limosa_base::spread::Processor;
 use limosa_base::sync::Ordering;
@@ -91,7 +92,7 @@ impl HostMemory {
         self.map_aligned_area(place, bytes, PAGE)
     }
 
-    /// As [`HostMemory::map`], at an address that is a multiple of `alignment`, a power of two.
+    /// As [`HostMemory::map_area`], at an address that is a multiple of `alignment`, a power of two.
     ///
     /// # Errors
     /// The operating system's.
@@ -108,6 +109,52 @@ impl HostMemory {
     pub fn free_area(&self, place: u64, bytes: usize) {
         if let Ok(fd) = self.fd.get() {
             segment::release(fd, self.first + place, bytes.next_multiple_of(PAGE));
+        }
+    }
+}
+
+/// Areas with names.
+impl HostMemory {
+    pub(super) fn directory(&self) -> io::Result<&Shared<Directory>> {
+        if let Some(directory) = self.directory.get() {
+            return Ok(directory);
+        }
+        let place = self.first - directory::BYTES as u64;
+        segment::reserve(self.fd.get()?, place, directory::BYTES)?;
+        let mapped = Shared::new(self.fd.get()?, place, directory::BYTES)?;
+        Ok(self.directory.get_or_init(|| mapped))
+    }
+
+    fn lock<'a>(&self, directory: &'a Directory) -> Locked<'a> {
+        directory.lock(self.me, |holder| holder < self.size && self.is_alive(holder))
+    }
+
+    /// Joins the area of this name, which `users` processes share, each of which joins once. The first process makes
+    /// the area, zeroed, as `wanted` says: number of bytes, and a word about it; `None` is for no area. Returns `None`
+    /// if there is no area.
+    ///
+    /// # Errors
+    /// The operating system's, when the directory cannot be mapped.
+    pub fn join_area(
+        &self,
+        name: u64,
+        users: usize,
+        wanted: impl FnOnce() -> Option<(usize, u64)>,
+    ) -> io::Result<Option<NamedArea>> {
+        let directory = self.directory()?;
+        let _locked = self.lock(directory);
+        Ok(directory.join(name, users, || {
+            let (bytes, about) = wanted()?;
+            Some(NamedArea { place: self.create_area(bytes).ok()?, bytes, about })
+        }))
+    }
+
+    /// Leaves the area of this name, or the name if there is no area. The last of its users to leave frees it.
+    pub fn leave_area(&self, name: u64) {
+        let Ok(directory) = self.directory() else { return };
+        let _locked = self.lock(directory);
+        if let Some(NamedArea { place, bytes, .. }) = directory.leave(name) {
+            self.free_area(place, bytes);
         }
     }
 }
