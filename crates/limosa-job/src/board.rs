@@ -26,7 +26,7 @@ use std::time::Duration;
 use rustix::fs::FallocateFlags;
 use rustix::thread::futex;
 
-use crate::job::JobError;
+use crate::error::JobError;
 use crate::layout::{
     Entry, JobHeader, LYING, MAGIC, MAX_RANKS, RECORDS, RecordSlot, VERSION, WAITS, device_offset, entry_offset,
 };

@@ -21,9 +21,11 @@ mod card;
 pub mod config;
 pub mod control;
 mod deaths;
+mod error;
 mod foreign;
 mod hosts;
 mod job;
+mod launch;
 mod layout;
 mod names;
 pub mod site;
@@ -32,8 +34,9 @@ mod view;
 
 pub use board::{Asleep, Board, Polling, Seat, Shape, Spawner};
 pub use card::CARD_BYTES;
+pub use error::JobError;
 pub use hosts::HostPlan;
-pub use job::{Job, JobError, processors, spare_ranks};
+pub use job::{Job, processors, spare_ranks};
 pub use layout::MAX_RANKS;
 pub use names::{
     ENV_COLL_TUNED, ENV_FD, ENV_HOST_ADDRESS, ENV_ID, ENV_LOCAL_RANK, ENV_LOCAL_SIZE, ENV_PID, ENV_RANK, ENV_SIZE,

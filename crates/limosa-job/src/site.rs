@@ -12,8 +12,8 @@ pub(crate) mod join;
 pub mod pmi;
 mod pmix;
 
+use crate::error::JobError;
 use crate::foreign;
-use crate::job::JobError;
 
 /// What the library needs of a launcher.
 pub(crate) trait Manager: Send {

@@ -13,8 +13,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use super::Manager;
 use crate::board::{Board, Shape};
 use crate::card::CARD_BYTES;
+use crate::error::JobError;
 use crate::hosts::HostPlan;
-use crate::job::{JobError, open_memory_of};
+use crate::launch::open_memory_of;
 use crate::layout::VERSION;
 use crate::sys::random_id;
 
