@@ -517,7 +517,7 @@ fn exported(table: &Table, function: &Function, large: bool, fast_path: Option<b
     }
 }
 
-/// The first line of the glue of a function, for whoever writes it; of a collective operation, that of the plan for all
+/// The first line of the glue of a function, for its author; of a collective operation, that of the plan for all
 /// its forms.
 pub fn skeleton(table: &Table, function: &Function) -> String {
     let function =

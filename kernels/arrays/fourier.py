@@ -2,7 +2,7 @@
 
 The vector x of length ``rows * columns`` is the matrix ``x[j1, j2]`` in C order. Then, with w = exp(-2 pi i / n), the
 transform is ``X[k1 + rows * k2] = sum over j2 of w^(rows j2 k2) w^(j2 k1) sum over j1 of w^(columns j1 k1) x[j1, j2]``:
-transforms along one axis, factors, transforms along the other. Between them the matrix is dealt anew, all to all.
+transforms along one axis, factors, transforms along the second one. Between them the matrix is dealt anew, all to all.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 module's own users would write it. The numerics of a kernel are the same whichever is chosen.
 
 Arrays are C-contiguous float64 unless said otherwise. Modules either fill an array they are given or return a new one:
-whoever calls gives a `room` of the right shape, which may be used or not, and takes what is returned. Calls block, and
+the caller gives a `room` of the right shape, which may be used or not, and takes what is returned. Calls block, and
 collectives must be called by all processes.
 """
 
@@ -57,7 +57,7 @@ class Face:
     send_tag, receive_tag
         Tags of the messages there and back: a tag says in which direction a message travels.
     send_first
-        Of two partners, one should send first and the other receive first if calls block.
+        If calls block, one of two partners should send first, and its partner receive first.
 
     """
 
@@ -93,7 +93,7 @@ def faces(block: Block) -> list[Face]:
 class OrderedHalo(Halo):
     """Exchange for modules without a combined send and receive, and without a null process.
 
-    Of two partners one sends first and the other receives first, so nothing depends on how much the module buffers.
+    One of two partners sends first, and its partner receives first, so nothing depends on how much the module buffers.
     """
 
     def __init__(self, module: Communication, block: Block) -> None:

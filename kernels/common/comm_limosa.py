@@ -1,4 +1,4 @@
-"""Communication by Limosa's own interface: one verb for everything, `out=` to receive in place, None for nobody."""
+"""Communication by Limosa's own interface: one verb for everything, `out=` to receive in place, None for no rank."""
 
 from collections.abc import Callable
 
@@ -54,7 +54,7 @@ class Layer(Communication):
 class _Halo(Halo):
     def __init__(self, world: limosa.Comm, block: Block) -> None:
         self._world = world
-        self._ways = []  # for each direction of travel: what is sent to whom, what is received from whom, tag
+        self._ways = []  # for each direction of travel: what is sent and to which rank, what is received and from which, tag
         for axis, (below, above) in enumerate(block.neighbours):
             layers = [block.layer(axis, place) for place in (0, 1, -2, -1)]
             self._ways += [

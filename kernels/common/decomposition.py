@@ -1,7 +1,7 @@
 """How a mesh is cut into blocks, one per process, on a Cartesian grid of processes. Pure functions and one value class.
 
 Every block carries one layer of ghost points. Blocks are numbered with the last axis running fastest, so all modules,
-also those without Cartesian communicators, agree about who is whose neighbour.
+also those without Cartesian communicators, agree about which ranks are neighbours.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The kernel's name, and who runs it. */
+/* The kernel's name, and what runs it. */
 static const char *jgf_kernel;
 static int jgf_rank, jgf_processes, jgf_size;
 

@@ -26,7 +26,7 @@ def columns(n: int, first: int, last: int, limit: int) -> np.ndarray:
 
 
 def _values(n: int, first: int, last: int, limit: int) -> np.ndarray:
-    """Give the values of some columns, one after the other. Points that have escaped are taken out of the work."""
+    """Give the values of some columns, column by column. Points that have escaped are taken out of the work."""
     step = WIDTH / (n - 1)
     real = (LEFT + step * np.arange(first, last)).repeat(n)
     imaginary = np.tile(BOTTOM + step * np.arange(n), last - first)

@@ -1,7 +1,7 @@
 """Micro-benchmarks of the thesis: ping-pong, broadcast, reduce, allreduce, for messages of 8 bytes to 8 MB.
 
 The clock is read outside the loop over the operations, as the thesis did; a sample is the mean of one loop. Ping-pong
-counts half of a round trip. A loop of collectives ends with a barrier, so that nobody's work is left out.
+counts half of a round trip. A loop of collectives ends with a barrier, so that no rank's work is left out.
 
 Every operation is verified once at each size, before it is timed. An operation that is slow takes part with fewer
 iterations, so that no size takes longer than ``--seconds``.

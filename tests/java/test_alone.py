@@ -79,7 +79,7 @@ def test_a_library_that_was_chosen_must_be_there(plain, by):
     outcome = plain(env={"JAVA_LIMOSA_LIBRARY": name}) if by == "variable" else plain(f"-Dlimosa.library={name}")
     assert (outcome.code, outcome.out) == (1, "")
     assert f"there is no MPI library: {name}" in outcome.err
-    assert "name another one in JAVA_LIMOSA_LIBRARY, or none" in outcome.err
+    assert "name a different file in JAVA_LIMOSA_LIBRARY, or none" in outcome.err
 
 
 def test_a_library_that_is_not_one_of_mpi(plain):

@@ -18,7 +18,7 @@ impl<'a> Writer<'a> {
         }
         match self.c_type(param).as_str() {
             "void *" if param.kind == "TOOL_MPI_OBJ" => {
-                let i = index.ok_or("an object that nobody gives")?;
+                let i = index.ok_or("an object that is not given")?;
                 self.declare(format!("void *{name} = call.arg ({i}).isempty () ? nullptr"));
                 self.declare(format!("  : call.handle<void *> ({i}, \"{name}\");"));
                 self.pass(param, format!("{name} ? &{name} : nullptr"));
@@ -63,7 +63,7 @@ impl<'a> Writer<'a> {
                 self.pass(param, passed);
             }
             dir => {
-                let i = index.ok_or("a status that nobody gives")?;
+                let i = index.ok_or("a status that is not given")?;
                 self.declare(format!("MPI_Status {name} = call.status ({i}, \"{name}\");"));
                 self.pass(param, format!("&{name}"));
                 if dir == Direction::Inout {
@@ -76,7 +76,7 @@ impl<'a> Writer<'a> {
 
     fn request(&mut self, param: &'a Param, index: Option<usize>) -> Result<(), String> {
         let name = &param.name;
-        let i = index.ok_or("a request that nobody gives")?;
+        let i = index.ok_or("a request that is not given")?;
         if param.dir == Direction::Inout {
             self.declare(format!("Requests {name} = call.requests ({i}, \"{name}\");"));
             self.declare(format!("call.check_length ({i}, \"{name}\", {name}.size (), 1);"));
@@ -97,14 +97,14 @@ impl<'a> Writer<'a> {
         let convert = if handle { "handle" } else { "number" };
         match param.dir {
             Direction::In => {
-                let i = index.ok_or("a number that nobody gives")?;
+                let i = index.ok_or("a number that is not given")?;
                 self.declare(format!("auto {name} = call.{convert}<{c_type}> ({i}, \"{name}\");"));
                 if !self.function.describes_buffer(param) || !self.params().any(is_buffer) {
                     self.pass(param, name.clone());
                 }
             }
             Direction::Inout => {
-                let i = index.ok_or("a number that nobody gives")?;
+                let i = index.ok_or("a number that is not given")?;
                 self.declare(format!("auto {name} = call.{convert}<{c_type}> ({i}, \"{name}\");"));
                 self.declare(format!("call.variable ({i}, \"{name}\");"));
                 self.pass(param, format!("&{name}"));
@@ -189,7 +189,7 @@ impl<'a> Writer<'a> {
             (_, Direction::Out) => return self.output_array(param),
             _ => {}
         }
-        let i = index.ok_or_else(|| format!("array {name} that nobody gives"))?;
+        let i = index.ok_or_else(|| format!("array {name} that is not given"))?;
         let convert = if is_handle(self.table, param) { "handles" } else { "numbers" };
         let constants: Vec<&String> = param.role.allows.iter().flatten().filter(|c| c.starts_with("MPI_")).collect();
         let constants: Vec<&String> = constants.into_iter().filter(|c| self.is_address(c)).collect();
@@ -213,7 +213,7 @@ impl<'a> Writer<'a> {
 
     fn request_array(&mut self, param: &'a Param, index: Option<usize>) -> Result<(), String> {
         let name = &param.name;
-        let i = index.ok_or("requests that nobody gives")?;
+        let i = index.ok_or("requests that are not given")?;
         self.declare(format!("Requests {name} = call.requests ({i}, \"{name}\");"));
         self.pass(param, format!("{name}.now.data ()"));
         if let Some(length) = self.length_param(param) {
@@ -260,7 +260,7 @@ impl<'a> Writer<'a> {
                     "call.check_length ({i}, \"{name}\", static_cast<MPI_Count> ({name}->size ()), {} * {inner});",
                     outer.name
                 ));
-                // Octave has a triple per row, C one after the other.
+                // Octave has a triple per row, C the triples in sequence.
                 self.declare(format!("call.transpose (*{name}, {}, {inner});", outer.name));
                 self.pass(outer, outer.name.clone());
                 self.pass(param, format!("reinterpret_cast<{c_type} (*)[{inner}]> (pointer ({name}))"));

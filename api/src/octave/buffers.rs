@@ -9,7 +9,7 @@ use crate::{Direction, Param};
 impl<'a> Writer<'a> {
     pub(super) fn buffer(&mut self, param: &'a Param, index: Option<usize>) -> Result<(), String> {
         let name = &param.name;
-        let i = index.ok_or_else(|| format!("buffer {name} that nobody gives"))?;
+        let i = index.ok_or_else(|| format!("buffer {name} that is not given"))?;
         // Some that MPI writes, or has others write, are `in` without `const`.
         let read = param.constant || self.function.name.ends_with("_end");
         let verb = if read { "read" } else { "write" };
@@ -199,7 +199,7 @@ impl<'a> Writer<'a> {
                     self.declare(if here { format!("if (here)\n    {fits}") } else { fits });
                 }
             }
-            // A block of its own: as long as the partner's blocks if it is in place, which then nobody looks at.
+            // A block of its own: as long as the partner's blocks if it is in place, which is not read then.
             _ => {
                 if !self.passed.contains_key(&count.name) {
                     self.pass(count, format!("{name}.count"));
@@ -232,7 +232,7 @@ impl<'a> Writer<'a> {
         };
         let displacements = param.role.displacements.as_deref().and_then(|d| self.param(d));
         if !self.passed.contains_key(&count.name) {
-            let i = indices.get(&count.name).ok_or("counts that nobody gives")?;
+            let i = indices.get(&count.name).ok_or("counts that are not given")?;
             // Of reductions the counts describe the result, of which there always is one.
             let (when, unit): (&dyn Fn(String, String) -> String, _) = if displacements.is_some() {
                 (&when, format!("{name}.unit"))
@@ -251,7 +251,7 @@ impl<'a> Writer<'a> {
             self.declare(if place.is_empty() { fits } else { format!("if ({place})\n    {fits}") });
             return Ok(());
         };
-        let i = indices.get(&displacements.name).ok_or("displacements that nobody gives")?;
+        let i = indices.get(&displacements.name).ok_or("displacements that are not given")?;
         let d_type = self.c_type(displacements);
         let bytes = types.is_some_and(|t| t.array.is_some());
         let factor = if bytes { format!("{name}.unit * {name}.size") } else { format!("{name}.unit") };

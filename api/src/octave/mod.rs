@@ -124,7 +124,7 @@ pub fn functions(table: &Table) -> String {
          using namespace limosa::mpitb;\n\n\
          // Longer than any text that MPI returns.\n\
          #define TEXT_BYTES 16384\n\n\
-         // A library without the function can be used as long as nobody calls it.\n\
+         // A library without the function can be used as long as it is not called.\n\
          #define NEEDS(SYMBOL) \\\n  \
          if (! SYMBOL) call.fail (\"limosa:missing\", \"this MPI library has no \" #SYMBOL)\n\n",
     );

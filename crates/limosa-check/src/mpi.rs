@@ -158,7 +158,7 @@ pub(crate) fn exchange(comm: usize, to_each: &[Vec<u8>]) -> Option<Vec<Vec<u8>>>
     let lengths: Option<Vec<i32>> = to_each.iter().map(|bytes| i32::try_from(bytes.len()).ok()).collect();
     let given = lengths.unwrap_or_else(|| vec![0; to_each.len()]);
     let mut taken = vec![0; given.len()];
-    // SAFETY: both arrays have a number for each member, who all call this.
+    // SAFETY: both arrays have a number for each member, and all members call this.
     if unsafe { alltoall(given.as_ptr(), 1, INT, taken.as_mut_ptr(), 1, INT, comm) } != SUCCESS {
         return None;
     }

@@ -68,7 +68,7 @@ pub struct Polling<'a> {
     not_send: PhantomData<*const ()>,
 }
 
-/// Who spawned a rank.
+/// The spawn that started a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spawner {
     /// The rank that asked for it.
@@ -167,7 +167,7 @@ impl Board {
     }
 
     /// For the launcher: makes ready the places of the `size` ranks from `first` on, which the rank `parent` spawns, as
-    /// the spawn of this number. Nobody uses these places any more.
+    /// the spawn of this number. These places are not used any more.
     ///
     /// # Errors
     /// The operating system's, when there is not enough memory.
@@ -229,10 +229,11 @@ impl Board {
         self.seat_of(rank)
     }
 
-    /// Publishes a rank's number that must be the same on all, and returns the ranks that have published another one.
+    /// Publishes a rank's number that must be the same on all, and returns the ranks that have published a different
+    /// one.
     pub(crate) fn differing(&self, rank: u32, number: u64) -> Vec<u32> {
         self.seat_of(rank).entry.common.store(number, Release);
-        // Of two ranks that do this at the same time, one sees the other.
+        // Of two ranks that do this at the same time, at least one sees both numbers.
         fence(SeqCst);
         let other = |rank: &u32| ![0, number].contains(&self.seat_of(*rank).entry.common.load(Acquire));
         (0..self.used()).filter(other).collect()
@@ -385,7 +386,7 @@ impl<'a> Seat<'a> {
         (self.entry.group_first.load(Relaxed), self.entry.group_size.load(Relaxed))
     }
 
-    /// Who spawned this rank; `None` if it was started with the job.
+    /// The spawn that started this rank; `None` if it was started with the job.
     pub fn spawner(&self) -> Option<Spawner> {
         let number = self.entry.spawn.load(Acquire);
         (number != 0).then(|| Spawner { rank: self.entry.parent.load(Relaxed), number })
@@ -403,7 +404,7 @@ impl<'a> Seat<'a> {
     }
 
     /// Publishes up to [`CARD_BYTES`](crate::CARD_BYTES) bytes about this rank for all others, in place of what was
-    /// published before. Whoever waits for them has to be told otherwise; [`Board::ring`] has them sent to other hosts.
+    /// published before. Ranks that wait for them have to be told otherwise; [`Board::ring`] has them sent to other hosts.
     ///
     /// # Panics
     /// If there are more.

@@ -1,9 +1,9 @@
 //! Cards: what a rank tells all others about itself, such as how it is reached over a network.
 //!
 //! A card is up to [`CARD_BYTES`] bytes in the rank's entry of the status board, under a sequence lock. What the bytes
-//! mean is the business of those who exchange them.
+//! mean is up to the processes that exchange them.
 //!
-//! - One thread at a time writes a card: one of the rank, or of whoever stands for a rank of another host.
+//! - One thread at a time writes a card: one of the rank, or of the process that stands for a rank of another host.
 //! - A card can be replaced; readers see the old one or the new one, never parts of both.
 //! - The writer may end at any time, and what is read is untrusted: a card that is never whole counts as absent.
 

@@ -265,7 +265,7 @@ pub fn number(value: impl Into<u64>) -> Vec<u8> {
     value.into().to_ne_bytes().to_vec()
 }
 
-/// Reads fields one after the other.
+/// Reads fields in turn.
 pub struct Reader(std::vec::IntoIter<Vec<u8>>);
 
 impl Reader {
@@ -455,7 +455,7 @@ mod tests {
     fn who_says_nothing_is_given_up() {
         let id = 0x5ca1_ab1e_0001_0000 | u64::from(std::process::id());
         let listener = listen(id).expect("a socket");
-        assert!(accept(&listener, OTHERS).is_none(), "nobody has connected");
+        assert!(accept(&listener, OTHERS).is_none(), "there is no connection");
         let mut rank = connect(id).expect("a connection");
         let stream = accept(&listener, Duration::from_millis(1)).expect("this user");
         rank.write_all(&[1]).expect("room");

@@ -1,6 +1,6 @@
 //! Launchers of others: programs that they start must not take themselves for jobs of one, silently, many times.
 
-/// What a launcher says in a program's variables: who it is, the variable with the number of processes, and a variable
+/// What a launcher says in a program's variables: its name, the variable with the number of processes, and a variable
 /// that must be set besides. Several may be set: some launchers use others.
 const LAUNCHERS: [(&str, &str, &str); 4] = [
     (OPEN_MPI, "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),

@@ -96,7 +96,7 @@ impl Job {
             launcher_pid: 0,
         })?;
         let pid = std::process::id();
-        // INVARIANT: nobody else knows the new board.
+        // INVARIANT: only this process knows the new board.
         assert!(board.claim(0, pid).is_ok(), "a new board is unclaimed");
         Ok(Job::new(segment, board, 0, false))
     }
@@ -147,8 +147,8 @@ impl Job {
         &self.board
     }
 
-    /// Publishes a number, not 0, that must be the same on all ranks, and returns the ranks that have published another
-    /// one. Of two ranks that differ, at least the later one finds the other.
+    /// Publishes a number, not 0, that must be the same on all ranks, and returns the ranks that have published a
+    /// different one. Of two ranks that differ, at least the later one finds the difference.
     pub fn differing(&self, number: u64) -> Vec<u32> {
         self.board.differing(self.rank, number)
     }

@@ -30,7 +30,7 @@ pub const MAX_RANKS: u32 = 1 << 16;
 pub(crate) const RECORDS: usize = 4;
 /// Waits recorded per thread.
 pub(crate) const WAITS: usize = 4;
-/// Messages that nobody has received, recorded per thread.
+/// Unreceived messages recorded per thread.
 pub(crate) const LYING: usize = 3;
 /// Threads of one rank whose numbers are recorded when they call the library.
 pub(crate) const CALLERS: usize = 16;
@@ -55,7 +55,7 @@ pub(crate) struct JobHeader {
     pub hosts: AtomicU32,
     pub host_here: AtomicU32,
     reserved: [AtomicU64; 1],
-    /// 0 = nobody aborted, 1 = record is being written, 2 = written. The first rank to abort wins.
+    /// 0 = no rank has aborted, 1 = record is being written, 2 = written. The first rank to abort wins.
     pub abort_state: AtomicU32,
     pub abort_rank: AtomicU32,
     pub abort_code: AtomicI32,
@@ -168,7 +168,7 @@ pub(crate) struct WaitSlot {
     pub job: AtomicU64,
 }
 
-/// A message that nobody has received.
+/// A message that has not been received.
 #[repr(C)]
 pub(crate) struct LyingSlot {
     pub source: AtomicU32,

@@ -5,8 +5,8 @@
 //! on, it belongs to the device that moves messages. Nothing of a job has a name in a file system, so nothing can be
 //! left behind.
 //!
-//! - [`Job::attach`] makes the calling process a rank of its job, or a job of one if nobody launched it;
-//! - [`Board`] is the status board: who waits for what, who has left, who aborted. Ranks write their own [`Seat`]; the
+//! - [`Job::attach`] makes the calling process a rank of its job, or a job of one if it was not launched;
+//! - [`Board`] is the status board: what each rank waits for, which ranks have left or aborted. Ranks write their own [`Seat`]; the
 //!   launcher, `limosa ps` and the hang doctor read [`RankView`]s;
 //! - [`site`] speaks with launchers of others, which may have started the process;
 //! - [`config`] declares every `LIMOSA_*` variable.

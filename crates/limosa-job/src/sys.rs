@@ -82,7 +82,7 @@ pub(crate) fn memory_file(name: &str, len: usize, reserved: usize) -> io::Result
     let fd = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     rustix::fs::ftruncate(&fd, len as u64)?;
     rustix::fs::fallocate(fd.as_fd(), FallocateFlags::empty(), 0, reserved as u64)?;
-    // Who makes it shorter would end all ranks by SIGBUS.
+    // A process that makes it shorter would end all ranks by SIGBUS.
     // Sandboxes that have no seals do without.
     let _ = rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK);
     Ok(fd)

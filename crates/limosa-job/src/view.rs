@@ -9,11 +9,11 @@ pub struct Blocked<'a> {
     pub waits: &'a [Wait<'a>],
     /// True if all waits must end before the call can return, false if one is enough.
     pub all: bool,
-    /// Messages that have arrived and that nobody has received. The first three are recorded, the others are counted.
+    /// Messages that have arrived and have not been received. The first three are recorded, the others are counted.
     pub lying: &'a [Lying<'a>],
 }
 
-/// A message that has arrived and that nobody has received.
+/// A message that has arrived and has not been received.
 #[derive(Clone, Copy, Debug)]
 pub struct Lying<'a> {
     /// The sender's rank in the communicator.
@@ -35,7 +35,7 @@ pub struct Lying<'a> {
 pub struct Wait<'a> {
     /// What has to happen.
     pub kind: Kind,
-    /// Who has to do it.
+    /// The peer that has to do it.
     pub peer: Peer,
     /// Tag of the message; `None` if any tag will do or tags have no meaning here.
     pub tag: Option<i32>,
@@ -67,7 +67,7 @@ pub enum Kind {
     Connection = 5,
 }
 
-/// Who is waited for.
+/// The peer that a wait depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Peer {
     /// Anyone in the communicator.
@@ -160,13 +160,13 @@ pub struct Record {
     pub all: bool,
     /// 0 if the thread sleeps, otherwise how often it has polled in vain.
     pub polls: u32,
-    /// The first three messages that have arrived and that nobody has received.
+    /// The first three messages that have arrived and have not been received.
     pub lying: Vec<LyingView>,
     /// Number of such messages that are not listed.
     pub more_lying: u32,
 }
 
-/// A message that nobody has received, copied out. As [`Lying`].
+/// A message that has not been received, copied out. As [`Lying`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LyingView {
     /// The sender's rank in the communicator.
@@ -188,7 +188,7 @@ pub struct LyingView {
 pub struct WaitView {
     /// What has to happen.
     pub kind: Kind,
-    /// Who has to do it.
+    /// The peer that has to do it.
     pub peer: Peer,
     /// Tag of the message, if one matters.
     pub tag: Option<i32>,

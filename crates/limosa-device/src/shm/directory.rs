@@ -83,7 +83,7 @@ impl Directory {
         locked
     }
 
-    /// Counts the caller, who holds the lock, as a user of the area of this name, which `users` processes join once
+    /// Counts the caller, which holds the lock, as a user of the area of this name, which `users` processes join once
     /// each. The first makes it by `create`; `None` is for no area. Returns the area, if there is one.
     pub(super) fn join(
         &self,

@@ -15,7 +15,7 @@ pub struct Variable {
     pub default: &'static str,
     /// What it does, in one sentence.
     pub text: &'static str,
-    /// Who sets it.
+    /// What sets it.
     pub audience: Audience,
 }
 
@@ -45,7 +45,7 @@ pub enum Form {
     Text,
 }
 
-/// Who sets a variable.
+/// What sets a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
     /// The user.

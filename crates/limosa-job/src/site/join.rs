@@ -3,7 +3,7 @@
 //! 1. Each process leaves a notice that says on which host it is; rank 0's also has the job's id.
 //! 2. Ranks that follow each other on one host are a *block*. The first of a block makes the block's segment, as
 //!    Limosa's launcher or agent would, and leaves a notice that says where it is; the others open it.
-//! 3. Nobody leaves before all have opened it.
+//! 3. No process leaves before all have opened it.
 //!
 //! A host whose ranks do not follow each other has several blocks, which treat each other as if on different hosts.
 

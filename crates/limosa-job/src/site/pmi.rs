@@ -68,7 +68,7 @@ impl Client {
             return Some(Client::connect(name, &port, id));
         }
         let fd = value("PMI_FD")?;
-        // One process needs nobody, and its launcher does not miss it.
+        // A single process has no partners, and its launcher does not miss it.
         if place.is_some_and(|(_, size)| size == 1) {
             return None;
         }

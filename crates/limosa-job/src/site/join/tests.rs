@@ -82,7 +82,7 @@ fn processes_of_one_host_get_one_memory() {
         board.seat(rank).publish_card(&[rank as u8 + 1]);
         client.fence().expect("all are there");
         let cards: Vec<_> = (0..4).map(|rank| board.seat(rank).card()).collect();
-        // Whose file it is ends with the process that made it: nobody leaves early.
+        // The file ends with the process that made it: none leaves early.
         client.fence().expect("all have looked");
         (board.id(), board.size(), board.hosts(), cards)
     });
@@ -102,7 +102,7 @@ fn a_refusal_of_the_launcher_is_an_error_that_says_so() {
 fn a_launcher_that_has_gone_is_an_error() {
     let (ours, theirs) = UnixStream::pair().expect("sockets");
     drop(ours);
-    let error = Client::start("a test", OwnedFd::from(theirs), (0, 2)).err().expect("nobody answers");
+    let error = Client::start("a test", OwnedFd::from(theirs), (0, 2)).err().expect("there is no answer");
     assert!(error.contains("no message") || error.contains("closed"), "{error}");
 }
 

@@ -22,7 +22,7 @@ final class Alone {
         if (only == null) {
             String launcher = launcher();
             if (chosen != null) {
-                throw fails(problem + "; name another one in JAVA_LIMOSA_LIBRARY, or none");
+                throw fails(problem + "; name a different file in JAVA_LIMOSA_LIBRARY, or none");
             }
             if (launcher != null) {
                 throw fails(problem + "; the variable " + launcher + " says that this process is one of a job, which "
