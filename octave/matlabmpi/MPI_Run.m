@@ -21,7 +21,7 @@ function text = MPI_Run (m_file, n_proc, machines)
     error ("limosa:arg", "MPI_Run: this is how to call it: eval (MPI_Run (m_file, n_proc, machines))");
   end
   if (! isempty (getenv ("LIMOSA_RANK")))
-    error ("limosa:other", "MPI_Run: this Octave is a rank of a job already, and ranks cannot start another one");
+    error ("limosa:other", "MPI_Run: this Octave is a rank of a job already, and ranks cannot start a second one");
   end
   check_script (m_file);
   if (exist ("MatMPI", "dir") == 7)

@@ -15,7 +15,7 @@ function [defs, command] = MatMPI_Commands (m_file, rank, comm)
     quiet = "sigterm_dumps_octave_core (false);\nsighup_dumps_octave_core (false);\n"; # a killed rank leaves no file
     defs = [quiet, sprintf("addpath (%s);\n", matmpi_folders ()), defs, "matmpi_join ();\n", run];
   end
-  ## The name of the machine is written here: the one that it has for itself may be another one.
+  ## The name of the machine is written here: the one that it has for itself may be different.
   machine = comm.machine_db.machine{comm.machine_id(rank + 1)};
   command = sprintf ("%s <MatMPI/MatMPIdefs%d.m >MatMPI/%s.%d.out 2>&1 &\n: >MatMPI/pid.%s.$!\nwait $!\ncode=$?\n\
 echo $code >MatMPI/ended.%d\nexit $code\n", comm.machine_db.matlab_command{comm.machine_id(rank + 1)}, rank, ...

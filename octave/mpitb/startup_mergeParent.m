@@ -8,7 +8,7 @@ WORLD = MPI_COMM_WORLD ();
 NEWORLD = MPI_COMM_NULL ();
 [mergeParent_info, mergeParent_parent] = MPI_Comm_get_parent ();
 if mergeParent_parent == MPI_COMM_NULL ()
-  error ("limosa:spawn", "startup_mergeParent: this process was not spawned by another one");
+  error ("limosa:spawn", "startup_mergeParent: this process was not spawned");
 end
 [mergeParent_info, NEWORLD] = MPI_Intercomm_merge (mergeParent_parent, 1);
 [mergeParent_info, RANK] = MPI_Comm_rank (NEWORLD);

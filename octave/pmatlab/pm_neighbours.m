@@ -1,6 +1,6 @@
 ## [ranks, places] = pm_neighbours (X, mine, theirs): the other ranks of the map with which this one shares elements,
 ## and where these lie in its part: in each dimension the indices that are in mine (axis, cell) of this rank and in
-## theirs (axis, cell) of the other.
+## theirs (axis, cell) of the neighbour.
 function [ranks, places] = pm_neighbours (X, mine, theirs)
   stored = pm_each (X, @pm_stored);
   own = pm_each (X, mine);

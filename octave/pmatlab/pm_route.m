@@ -1,6 +1,6 @@
 ## part = pm_route (values, from, to): moves elements between ranks. from (rank) and to (rank) list, for each dimension,
 ## the indices that a rank has, each in one rank, and those that it needs; `values` are those that this rank has.
-## Collective over the ranks that have or need elements of another one.
+## Collective over the ranks that have elements of the array or need some.
 function part = pm_route (values, from, to)
   me = Pid ();
   mine = from (me);

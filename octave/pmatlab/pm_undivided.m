@@ -1,5 +1,5 @@
-## whole = pm_undivided (m, d): a map for the same ranks which does not divide dimension d; another one is divided in
-## its place.
+## whole = pm_undivided (m, d): a map for the same ranks which does not divide dimension d; a different one is divided
+## in its place.
 function whole = pm_undivided (m, d)
   lengths = cells (m);
   if (lengths(d) == 1)

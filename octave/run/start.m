@@ -1,5 +1,5 @@
 ## What `limosa run script.m` starts: prepares this Octave, runs the script in the base workspace, and reports an error
-## that nobody has caught.
+## that was not caught.
 
 ## A rank that is ended from outside leaves no files behind.
 sigterm_dumps_octave_core (false);

@@ -15,7 +15,7 @@
 //
 // A job is either all ranks that `limosa run` has started, or an interpreter as rank 0 with ranks that MPI_Run has
 // started in the background as a job of MPI; the two are connected by a port. An interpreter can have one such job
-// after the other.
+// in turn.
 
 #include "session.h"
 
@@ -515,7 +515,7 @@ void broadcast_file(const std::vector<int> &dests, const std::string &tag, const
 
 // --- jobs ---------------------------------------------------------------------------------------------------------
 
-// Leaves a job, before another one begins or when there is none any more.
+// Leaves a job, before the next one begins or when there is none any more.
 void forget()
 {
     if (!job.is_open())
@@ -561,7 +561,7 @@ void say_end()
             MPI_Send(nothing, envelope_bytes, MPI_BYTE, other, largest_tag(), job.comm);
 }
 
-// Waits until what was sent has been fetched, or whoever has not fetched it has finished or is dead.
+// Waits until what was sent has been fetched, or the ranks that have not fetched it have finished or are dead.
 void flush()
 {
     for (Posted &each : job.posted) {
@@ -647,7 +647,7 @@ Messages with the same source and tag are received in the order in which they we
 
 namespace
 {
-// What MPI_Bcast and MPI_Mcast do once they know who is meant.
+// What MPI_Bcast and MPI_Mcast do once they know which ranks are meant.
 octave_value_list broadcast(int source, const std::vector<int> &dests, const octave_value &tag_value, const Comm &comm,
                             const octave_value_list &values, int nargout, const char *function)
 {
@@ -756,7 +756,7 @@ end
                std::make_pair(std::to_string(other.second), other.first);
     });
     if (found.empty()) {
-        // Who asks again and again must not use up a processor.
+        // A program that asks again and again must not use up a processor.
         job.empty_probes = std::min(job.empty_probes + 1, 200);
         std::this_thread::sleep_for(std::chrono::microseconds(job.empty_probes * 50));
         octave_quit();

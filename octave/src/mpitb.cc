@@ -36,7 +36,7 @@ std::multimap<const void *, std::pair<int, Buffer>> &held_for()
     return table;
 }
 
-// What requests held that were freed before they were complete. Nobody learns when these operations end.
+// What requests held that were freed before they were complete. When these operations end is not known.
 std::vector<Held> &orphans()
 {
     static std::vector<Held> list;

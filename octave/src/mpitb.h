@@ -216,7 +216,7 @@ class Call
     int category_size(int category, int which) const;
     int category_events(int category) const;
 
-    // Rows of a matrix of Octave, one after the other.
+    // Rows of a matrix of Octave, in order.
     template <typename T> static void transpose(std::vector<T> &all, int rows, int columns)
     {
         const std::vector<T> from = all;

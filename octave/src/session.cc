@@ -412,7 +412,7 @@ constexpr std::size_t announcement_bytes = envelope_bytes + sizeof(int);
 // How many of the largest tags are those of bodies.
 constexpr int body_tags = 65536;
 
-// What is under way and nobody waits for. It is never destroyed: at the end of the process Octave has gone before.
+// What is under way and is not waited for. It is never destroyed: at the end of the process Octave has gone before.
 std::list<std::pair<std::shared_ptr<const Message>, MPI_Request>> &left_alone()
 {
     static auto &list = *new std::list<std::pair<std::shared_ptr<const Message>, MPI_Request>>;
@@ -440,7 +440,7 @@ bool is_short(const Message &message)
     return message.bytes() <= joined_bytes;
 }
 
-// So short a message waits for nobody.
+// So short a message waits for no receiver.
 void send_short(const Message &message, int dest, int tag, MPI_Comm comm)
 {
     char buffer[joined_bytes];

@@ -14,7 +14,7 @@
 // a library that does not ask, `wait` and `probe` poll and look for interrupts themselves; a collective call that
 // blocks then cannot be interrupted. So: messages by `probe` and `wait`, everything else straight by MPI's functions.
 // An interrupt never leaves half a message: what `probe` has taken is received to its end before the interrupt is seen,
-// and what has been announced goes on its way although nobody waits for it any more.
+// and what has been announced goes on its way although no call waits for it any more.
 //
 // Handles. Octave code holds a communicator as an int32 scalar, the integer of MPI_Comm_toint. 0-by-0 stands for
 // MPI_COMM_WORLD, or what `renew_world` has put in its place, where it is an optional argument.

@@ -62,7 +62,7 @@ class Front
         for (std::size_t done = 0; done < bytes.size();) {
             const ssize_t n = ::send(m_socket, bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL);
             if (n < 0 && errno != EINTR)
-                _exit(1); // the front has gone, and nobody can be told anything
+                _exit(1); // the front has gone, and nothing can be reported
             done += n > 0 ? n : 0;
         }
     }

@@ -7,7 +7,7 @@
 //   4       class of the value (`Class`)
 //   5       flags (`complex_flag` ...)
 //   6       number of dimensions of a dense value, at most 4
-//   7       mark: free for whoever sends
+//   7       mark: free for the sender
 //   8-15    length of the body
 //   16-47   the dimensions
 //
@@ -197,7 +197,7 @@ class Arrival
     std::size_t m_body_bytes;
 };
 
-// The value of a whole message (envelope and body) that lies in memory of somebody else.
+// The value of a whole message (envelope and body) that lies in memory that is not its own.
 octave_value decode(const char *bytes, std::size_t length, std::uint8_t *mark = nullptr);
 } // namespace limosa
 

@@ -7,7 +7,7 @@
  *
  * - All make the same call with the same root and reduction, and all values are short: the call is done here.
  * - Otherwise the method gives NotImplemented, on all ranks. The Python code, which can do everything, goes on from
- *   there, and says who called what if the ranks differ.
+ *   there, and says which rank called what if the ranks differ.
  *
  * A slot is a mark (the call), a form (what the value is) and the data of the value. It is NARROW bytes long, which
  * costs no more than a barrier where ranks share memory, or WIDE. If a value needs a long slot, the exchange is
@@ -300,7 +300,7 @@ static bool put_items(Channel *self, PyObject *values, Slot *slot)
 /* ---- from slots to values ---------------------------------------------------------------------------------------- */
 
 /* Give the array over our memory of this dtype and shape: that of the form without the first `skipped` axes, and with
- * another one before them if `rows` is not negative. The reference is borrowed. */
+ * one more before them if `rows` is not negative. The reference is borrowed. */
 static PyObject *template_of(Channel *self, const Form *form, int skipped, Py_ssize_t rows)
 {
     Collectives *all = &self->all;

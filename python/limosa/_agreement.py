@@ -109,9 +109,9 @@ class Table:
     Parameters
     ----------
     memory
-        The slots, one behind the other.
+        The slots, in the order of ranks.
     heads
-        Their heads, one behind the other.
+        Their heads, in the order of ranks.
     rank
         The rank of this process.
 
@@ -174,7 +174,7 @@ class Table:
         return [_MARK.unpack_from(head, _MARK_OFFSET) for head in self._all_heads()]
 
     def stacked(self) -> Array:
-        """Give the arrays that are all in the slots, one above the other."""
+        """Give the arrays that are all in the slots, stacked along a new first axis."""
         dtype, shape = described(self.own[DESCRIPTION:NUMBER])
         data = np.frombuffer(self._memory, np.uint8).reshape(self._size, self._length)
         length = dtype.itemsize * math.prod(shape)
@@ -321,7 +321,7 @@ class Agreement(Transfer):
             return [], error
 
     def _table(self, memory: bytearray | None = None) -> Table:
-        """Give the table of the slots that have arrived, in the communicator's memory for them or in another one."""
+        """Give the table of the slots that have arrived, in the communicator's memory or in the given one."""
         if memory is None:
             return Table(bytes(self._memory), self._heads_seen.tobytes(), self.rank)
         heads = np.ndarray((self.size, HEAD), np.uint8, memory, 0, (SLOT, 1)).tobytes()

@@ -2,7 +2,7 @@
 
 They agree as the blocking ones do (`limosa._collectives`), by slots that an ``MPI_Iallgather`` carries. It is started
 by the call itself, so that all ranks start these in the same order. What comes next depends on the slots and is started
-by whoever looks at the request first: the program or the helper thread (`limosa._request`). Where it is a collective of
+by the first to look at the request: the program or the helper thread (`limosa._request`). Where it is a collective of
 MPI, it goes on the communicator for parts, and requests take turns to start theirs: so there, too, all ranks start them
 in the same order. Everything else goes by messages with a tag of the call's own.
 """

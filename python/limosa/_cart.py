@@ -161,7 +161,7 @@ class Cart(Comm):
 
         The first axes of `u` are those of the grid. Along each, the outermost `width` layers on either side are ghost
         layers: they get the neighbour's layers next to its own ghost layers. Beyond an edge of the grid the ghost
-        layers stay as they are. As one axis follows the other, the corners are right, too.
+        layers stay as they are. As the axes follow in turn, the corners are right, too.
 
         Parameters
         ----------

@@ -3,10 +3,10 @@
 How they agree: each call begins with an exchange in the channel (`limosa._channel`), which does calls with short values
 and without ``out=`` whole. Where it does not, on all ranks, an allgather of fixed length follows, in which every rank
 gives a *slot*, the first message of its value (`limosa._packet`) marked with the call, its root and its reduction. So
-ranks that make different calls meet all the same, and each of them sees who called what. From the slots the ranks
-derive the same way to go on: MPI's own collective if all have arrays of the same dtype and shape, packets otherwise. A
-rank that cannot take part, because its argument is wrong or cannot be pickled, fills its slot with that fact, so that
-the others do not wait for it.
+ranks that make different calls meet all the same, and each of them sees which rank called what. From the slots the
+ranks derive the same way to go on: MPI's own collective if all have arrays of the same dtype and shape, packets
+otherwise. A rank that cannot take part, because its argument is wrong or cannot be pickled, fills its slot with that
+fact, so that the others do not wait for it.
 
 A slot costs each rank of an allgather `SLOT` bytes per rank: 64 KB at 256 ranks.
 """

@@ -265,7 +265,7 @@ class Executor(concurrent.futures.Executor):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        # An exception on the root should not wait for calls that nobody needs.
+        # An exception on the root should not wait for calls whose results are not needed.
         self.shutdown(wait=True, cancel_futures=kind is not None)
         return None
 
@@ -288,7 +288,7 @@ def _flat(lists: Iterator[list[T]]) -> Iterator[T]:
 
 
 class _Pool:
-    """The root's side: what is to be done, and who does what."""
+    """The root's side: what is to be done, and which rank does what."""
 
     def __init__(self, comm: Comm, workers: int) -> None:
         self._comm = comm
@@ -377,7 +377,7 @@ class _Pool:
             _conclude(future, answer, source)
 
     def _give_up(self, cause: errors.Error, deaths: str) -> list[int]:
-        """Tell all who wait that there will be no answer; gives the ranks that had calls to make."""
+        """Tell all waiting callers that there will be no answer; gives the ranks that had calls to make."""
         error = BrokenExecutor(deaths or f"a rank of the pool cannot be reached any more: {cause}")
         error.__cause__ = cause
         with self._changed:

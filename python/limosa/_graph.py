@@ -101,7 +101,7 @@ class Graph(Comm):
         Examples
         --------
         >>> import limosa
-        >>> limosa.world.graph([]).neighbour_allgather("nobody hears it")
+        >>> limosa.world.graph([]).neighbour_allgather("it has no neighbour")
         []
 
         """

@@ -85,7 +85,7 @@ class Sender:
             with self._lock:
                 self._connection.send(message)
         except OSError:
-            os._exit(1)  # the front has gone, and nobody can be told anything
+            os._exit(1)  # the front has gone, and nothing can be reported
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
@@ -204,7 +204,7 @@ class Rank:
         while self._epoch < epoch:
             self._epoch += 1
             fresh = self._base.Dup()
-        limosa.world.__init__(fresh)  # type: ignore[misc] # in its place, so that all who have it see it
+        limosa.world.__init__(fresh)  # type: ignore[misc] # in its place, so that all references see it
 
     def _run(self, source: str, name: str) -> str:
         """Run a piece of code; give the last expression's value in words, if it has one."""

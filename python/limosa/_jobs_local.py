@@ -1,6 +1,6 @@
 """Background jobs without a scheduler: each has a *keeper*, a process that outlives the one that submitted the job.
 
-The keeper holds a lock on the file ``lock`` of the job's folder for as long as it lives, so that nobody mistakes
+The keeper holds a lock on the file ``lock`` of the job's folder for as long as it lives, so that no process mistakes
 another process of the same number for it. It starts the command, waits, and leaves its exit code in the file ``code``.
 It is this module, run as ``python -m limosa._jobs_local RECORD FOLDER OUTPUT WORD...``, in a session of its own, so
 that the end of a login does not end it.
@@ -54,7 +54,7 @@ class State:
 
 
 def write(file: Path, text: str) -> None:
-    """Write a file so that nobody sees half of it."""
+    """Write a file so that no reader sees half of it."""
     new = file.with_suffix(".new")
     new.write_text(text)
     new.replace(file)
@@ -95,7 +95,7 @@ def submit(record: Path, words: Sequence[str], folder: Path, output: Path) -> st
 
 
 def _next_number(home: Path) -> int:
-    """Give the next number of a job; of two programs that ask at the same time each gets another one."""
+    """Give the next number of a job; two programs that ask at the same time get different ones."""
     with (home / "last").open("a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)

@@ -3,7 +3,7 @@
 How a message is sent: its first message goes with the user's tag on a private duplicate of the communicator, the
 *envelopes*, where the receiver takes it, whatever its length is, with a single receive into memory that is long enough
 for all of them. Its parts, if it has any, follow on a second duplicate with the number of the message as their tag. So
-the order of messages, wildcards and threads need no care: whoever took the first message, and nobody else, knows which
+the order of messages, wildcards and threads need no care: only the thread that took the first message knows which
 parts to receive.
 """
 

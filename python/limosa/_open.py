@@ -206,7 +206,7 @@ class File:
         array
             An array, which may be non-contiguous.
         at
-            Where it begins, in bytes. What lies between is zero if nobody writes it.
+            Where it begins, in bytes. What lies between is zero if it is not written.
 
         Raises
         ------

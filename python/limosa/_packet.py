@@ -406,7 +406,7 @@ def announced(first: memoryview) -> tuple[np.dtype[Any], tuple[int, ...]]:
 
 
 def misfit(target: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> errors.Error | None:
-    """Tell why an array cannot be received into another one."""
+    """Tell why an array cannot be received into a given one."""
     if target.dtype == dtype and target.shape == shape:
         return None
     sent = f"{dtype} {shape}"

@@ -2,7 +2,7 @@
 
 They live in ``${XDG_CACHE_HOME:-~/.cache}/limosa/peers/NAME`` and are used again while they are there; delete the
 folder to get a newer version. An environment of its own because their files (``bin/mpiexec``, ``lib/libmpi_abi.so.1``)
-have the names of Limosa's: in one environment the package installed last would overwrite the other's.
+have the names of Limosa's: in one environment the package installed last would overwrite files of the first.
 """
 
 import fcntl

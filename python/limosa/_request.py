@@ -12,7 +12,7 @@ under way  `_active` not empty                  `_advance`, once all of `_active
 done       `_done`, `_value` or `_error` set    never
 ========== ==================================== ====================================================
 
-`_lock` guards all fields: a request may be waited for by one thread while another one looks after it.
+`_lock` guards all fields: a request may be waited for by one thread while a second one looks after it.
 
 Requests with a generator are carried on by a thread too, so that they need no rank's attention: a rank that computes,
 or waits for something else, still does its share. It looks at them from time to time: the longer nothing has happened,
@@ -281,7 +281,7 @@ _LATEST = 3.0  # seconds between looks at requests for which nothing happens
 class _Helper:
     """What looks after the requests with further steps.
 
-    One thread keeps the time and calls nothing of MPI; it starts another one to look, which ends. A thread that has
+    One thread keeps the time and calls nothing of MPI; it starts a second one to look, which ends. A thread that has
     called MPI and is neither asleep in there nor ended is one that may still act: Limosa's launcher would not recognise
     a deadlock of the program while there is one.
     """

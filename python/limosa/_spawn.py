@@ -178,7 +178,7 @@ class Intercomm:
     Examples
     --------
     >>> import limosa
-    >>> limosa.parent is None  # this process was not started by another one
+    >>> limosa.parent is None  # this process was not spawned
     True
 
     """
@@ -280,7 +280,7 @@ class Intercomm:
         return value
 
     def merge(self) -> Comm:
-        """Give the communicator of both groups: first those who have started processes, then these.
+        """Give the communicator of both groups: first the processes that have spawned, then the spawned ones.
 
         All processes of both groups must call it together.
 
@@ -288,8 +288,8 @@ class Intercomm:
         --------
         >>> import limosa
         >>> with limosa.spawn("worker.py", n=3) as workers:  # doctest: +SKIP
-        ...     with workers.merge() as everybody:  # worker.py: limosa.parent.merge()
-        ...         everybody.bcast("hello")
+        ...     with workers.merge() as both:  # worker.py: limosa.parent.merge()
+        ...         both.bcast("hello")
 
         """
         try:
@@ -340,7 +340,7 @@ class Intercomm:
         raise errors.from_mpi(error, call=call, rank=self.rank, tried=f"{name}={partner}, tag={tag}") from None
 
     def _hand_over(self, task: bytes, comm: Comm | None) -> None:
-        """Tell the processes what to call, and hear whether they can; the first of those who have started them."""
+        """Tell the processes what to call, and hear whether they can; the first of the ranks that have spawned them."""
         atexit.register(self._end)  # as they do; a `with` block does it before
         failures: list[str] = []
         if self.rank == 0:

@@ -95,7 +95,7 @@ class Transfer(Verbs):
         return started
 
     def _send_parts(self, parts: Sequence[Array], to: int, tag: int) -> None:
-        """Send parts, one after the other."""
+        """Send parts in turn."""
         for part in parts:
             if part.flags.c_contiguous:
                 self._parts.Send([part, part.nbytes, _BYTE], to, tag)

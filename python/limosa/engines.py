@@ -350,7 +350,7 @@ def _first_words(text: str) -> str:
 
 
 def _way_out(name: str, before: str) -> str:
-    """Give a hint for somebody whose library cannot be used."""
+    """Give a hint for a user whose library cannot be used."""
     if name == "limosa":
         return "see `limosa doctor`"
     can = "limosa run --mpi list shows what can"

@@ -71,7 +71,7 @@ class Job:
         return state(Path(self.record), self.id)
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait until the job has ended; give its exit code, 1 if nobody knows it.
+        """Wait until the job has ended; give its exit code, 1 if it is not known.
 
         Raises
         ------
@@ -193,7 +193,7 @@ def submit(
         )
     place = Path(folder or ".").absolute()
     if not place.is_dir():
-        raise JobError(f"there is no folder {place}", "make it, or name another one")
+        raise JobError(f"there is no folder {place}", "make it, or name a different one")
     if chosen == "local" and not (place / command[0]).exists() and not shutil.which(command[0]):
         raise JobError(
             f"`{command[0]}` cannot be started: it is neither in {place} nor in PATH", "give the path of the program"
@@ -334,7 +334,7 @@ def _parsers() -> dict[str, tuple[argparse.ArgumentParser, Any]]:
     submits.add_argument("--name", help="name of the job, for people")
     submits.add_argument("-o", "--output", metavar="FILE", help="file for its output")
     submits.add_argument("-D", "--chdir", metavar="DIR", help="folder in which it runs")
-    submits.add_argument("--on", choices=["slurm", "local"], help="who runs it")
+    submits.add_argument("--on", choices=["slurm", "local"], help="what runs it")
     submits.add_argument(
         "--option", action="append", default=[], metavar="OPTION", help="option for sbatch: --option=--time=10"
     )

@@ -399,7 +399,7 @@ def _turn(file: Path, below: Path, options: argparse.Namespace, tool: Any) -> No
 
 
 def _remarks(tool: Any) -> Iterator[str]:
-    """Give what the fixers have to say about the latest file, one thing after the other; it is taken from their log."""
+    """Give what the fixers have to say about the latest file, in order; it is taken from their log."""
     remarks: list[str] = []
     for text in tool.fixer_log:
         if text.startswith("Line "):

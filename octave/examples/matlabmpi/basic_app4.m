@@ -1,5 +1,5 @@
 % basic_app4: a farm. Each worker says that it is idle, and gets the next piece of work; rank 0 finds out by MPI_Probe
-% who has something for it. For 2 ranks or more.
+% which worker is idle. For 2 ranks or more.
 
 MPI_Init;
 comm = MPI_COMM_WORLD;

@@ -1,4 +1,4 @@
-% probe: rank 0 receives whatever MPI_Probe finds, from whoever sends, until all has come. For 2 ranks or more.
+% probe: rank 0 receives whatever MPI_Probe finds, from any rank, until all has come. For 2 ranks or more.
 
 MPI_Init;
 comm = MPI_COMM_WORLD;

@@ -1,4 +1,4 @@
-% xbasic: each rank says who it is. For any number of ranks:
+% xbasic: each rank prints its number. For any number of ranks:
 %
 %   eval(MPI_Run('xbasic', 4, {}))                    from Octave
 %   limosa run -n 4 --dialect matlabmpi xbasic.m      from a shell

@@ -1,6 +1,6 @@
 ## Hello ()
 ##
-## Every process says who it is.
+## Every process prints its rank.
 
 function Hello ()
   MPI_Init;

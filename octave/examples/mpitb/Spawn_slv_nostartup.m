@@ -1,7 +1,7 @@
 ## Spawn_slv_nostartup ([n])
 ##
 ## Starts n processes with MPI_Comm_spawn alone, and talks to them by the intercommunicator. The argument is a text with
-## addpath commands for the toolbox, which nobody else adds here.
+## addpath commands for the toolbox, which nothing else adds here.
 
 function Spawn_slv_nostartup (n = 2, paths = "")
   MPI_Init;

@@ -1,7 +1,7 @@
 ## picture = mandelTBag ([n [, limit [, width]]])
 ##
-## The Mandelbrot set, n-by-n points: process 0 hands out tasks of `width` columns to whoever has none, and collects the
-## results; the others compute. With one process, that one computes all.
+## The Mandelbrot set, n-by-n points: process 0 hands out tasks of `width` columns to processes that have none, and
+## collects the results; the others compute. With one process, that one computes all.
 
 function picture = mandelTBag (n = 120, limit = 100, width = 7)
   MPI_Init;

@@ -1,4 +1,4 @@
-## TestAll: all the other programs of this folder, one after the other.
+## TestAll: all the other programs of this folder in turn.
 pTestAll_names = {"pAddOne", "pMandelbrot", "pZoomImage", "pIO", "pBeamformer", "pBlurimage", "pStream", ...
                   "pRandomAccess", "pFFT", "pHPL", "pSpeedtest", "pCornerTurn", "pPipeline", "pFFTTest", "pClutter"};
 for pTestAll_k = 1:numel (pTestAll_names)

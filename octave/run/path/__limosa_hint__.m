@@ -1,5 +1,5 @@
 ## hint = __limosa_hint__ (problem): a line for an error whose cause is that the script was written for a toolbox of the
-## past and was started without its --dialect, or with that of another one; "" for any other error.
+## past and was started without its --dialect, or with that of a different one; "" for any other error.
 
 function hint = __limosa_hint__ (problem)
   hint = "";

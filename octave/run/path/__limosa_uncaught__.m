@@ -1,4 +1,4 @@
-## Prints an error that nobody has caught, with stack and rank, runs the program's exit handlers, and ends this process,
+## Prints an error that was not caught, with stack and rank, runs the program's exit handlers, and ends this process,
 ## so that the launcher ends the job. If several ranks fail at once, one of them prints.
 
 function __limosa_uncaught__ (problem)

@@ -139,7 +139,7 @@ def _counts(counts: NDArray[Any]) -> list[Any]:
 
 
 def joined(values: NDArray[Any], comm: Comm) -> Array:
-    """Return the array of the rows of all ranks, one rank's after the other's; dealt with the first axis in blocks."""
+    """Return the array of the rows of all ranks, in the order of ranks; dealt with the first axis in blocks."""
     rest = values.shape[1:]
     call = f"rows of the shape {rest}, {values.dtype}, that fulfil a condition"
     counts = compared(comm, zlib.crc32(call.encode()), len(values), call)

@@ -139,7 +139,7 @@ class Array(NDArrayOperatorsMixin):
         Raises
         ------
         ValueError
-            The shape is another one.
+            The shape differs.
 
         """
         given = np.shape(values)

@@ -67,22 +67,22 @@ def full(
 
 
 def empty_like(array: Array, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
-    """Return an array of the shape, type and map of another one, whose elements have any value. Local."""
+    """Return an array of the shape, type and map of a given one, whose elements have any value. Local."""
     return Array(array.shape, array.map, np.empty_like(array.local, dtype))
 
 
 def zeros_like(array: Array, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
-    """Return an array of zeros with the shape, type and map of another one. Local."""
+    """Return an array of zeros with the shape, type and map of a given one. Local."""
     return Array(array.shape, array.map, np.zeros_like(array.local, dtype))
 
 
 def ones_like(array: Array, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
-    """Return an array of ones with the shape, type and map of another one. Local."""
+    """Return an array of ones with the shape, type and map of a given one. Local."""
     return Array(array.shape, array.map, np.ones_like(array.local, dtype))
 
 
 def full_like(array: Array, fill_value: Any, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
-    """Return an array of equal elements with the shape, type and map of another one. Local."""
+    """Return an array of equal elements with the shape, type and map of a given one. Local."""
     return Array(array.shape, array.map, np.full_like(array.local, fill_value, dtype))
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _Hosts(NamedTuple):
-    """The ranks of this host; the lowest ranks of all hosts, which collect; and who is where."""
+    """The ranks of this host; the lowest ranks of all hosts, which collect; and which rank is where."""
 
     inside: MPI.Comm
     collectors: MPI.Comm

@@ -177,7 +177,7 @@ class Map:
         return self._changed(ranks, dist, overlap) if places else self
 
     def undivided(self, axis: int) -> Map:
-        """Return a map for the same ranks in which an axis is whole, and another one is divided in its place."""
+        """Return a map for the same ranks in which an axis is whole, and a different one is divided in its place."""
         if self.everywhere or self.grid[axis] == 1:
             return self
         others = [d for d in range(self.ndim) if d != axis]

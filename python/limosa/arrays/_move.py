@@ -1,10 +1,10 @@
 """Moving elements between ranks: the one operation behind redistribution, indexing, gathering and overlap exchange.
 
 Each element has a place on some ranks (the source) and is wanted on some (the target). Every rank computes from the two
-descriptions alone what it sends to whom and what it gets: a plan, which is kept for the next time. The ranks compare
-what they are about to do, so that calls that do not fit together are an error on all of them. Then elements are packed,
-exchanged all to all and unpacked, in rounds of some megabytes, whose memory is used again. What is contiguous in the
-source is sent, and what is contiguous in the target is received, without packing.
+descriptions alone what it sends to which rank and what it gets: a plan, which is kept for the next time. The ranks
+compare what they are about to do, so that calls that do not fit together are an error on all of them. Then elements are
+packed, exchanged all to all and unpacked, in rounds of some megabytes, whose memory is used again. What is contiguous
+in the source is sent, and what is contiguous in the target is received, without packing.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Layout(Wanted):
 
 
 class Runs(Layout):
-    """The parts of an array of which each rank has so many rows, one rank's after the other's."""
+    """The parts of an array of which each rank has so many rows, in the order of ranks."""
 
     def __init__(self, counts: Sequence[int], rest: Sequence[int], comm: Comm) -> None:
         super().__init__(Map.default(1 + len(rest), comm), (sum(counts), *rest))
@@ -349,7 +349,7 @@ def move(
 ) -> None:
     """Copy into `target` the elements of a distributed array that this rank wants.
 
-    All ranks call it together, or nobody needs to if the source is on all of them. Arguments as for `Move` and
+    All ranks call it together, or none needs to if the source is on all of them. Arguments as for `Move` and
     `agreed`.
     """
     moving = Move(source, target, *agreed(what, sources, targets, source.dtype, shape), sources.map.comm)
@@ -425,7 +425,7 @@ def _put(target: NDArray[Any], place: Any, values: NDArray[Any]) -> None:
 
 
 def copy(target: NDArray[Any], source: NDArray[Any]) -> None:
-    """Copy an array into one of the same shape, in stripes where the rows of one are the columns of the other."""
+    """Copy an array into one of the same shape, in stripes where the rows of one are the columns of the second."""
     if target.size > _SMALL and target.ndim > 1:
         along = _fastest(target)
         if along != _fastest(source):

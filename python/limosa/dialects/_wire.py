@@ -39,7 +39,7 @@ Packed: TypeAlias = tuple[bytes, Any, int]  # front, payload (an array or bytes)
 
 
 class WrongFormError(RuntimeError):
-    """A message came that has no front; `status` tells from whom."""
+    """A message came that has no front; `status` tells its source."""
 
     def __init__(self, status: MPI.Status) -> None:
         super().__init__(f"the message from rank {status.source} with tag {status.tag} does not describe itself")

@@ -10,7 +10,7 @@ from limosa.dialects.boostmpi import ObjectWithoutSkeletonError as ObjectWithout
 
 
 def __getattr__(name: str) -> NoReturn:
-    """Say which interface this is if a script that imported `mpi` expects another one."""
+    """Say which interface this is if a script that imported `mpi` expects a different one."""
     if sys.modules.get("mpi") is sys.modules[__name__] and not name.startswith("__"):
         mpi_choice.refuse(name, "boost")
     raise AttributeError(f"module 'boost.mpi' has no attribute {name!r}")

@@ -7,7 +7,7 @@
    The sources of the main program and of the module with the import are looked at.
 3. pyMPI.
 
-Whoever then uses a name that is not there is told which interface was chosen, why, and how to choose the other.
+A program that then uses a name that is not there is told which interface was chosen, why, and how to choose another.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def refuse(missing: str, dialect: str) -> NoReturn:
     Raises
     ------
     AttributeError
-        Says which interface this is, why, and how to get the other; for ``from mpi import missing`` an ImportError with
+        Says which interface this is, why, and how to get another; for ``from mpi import missing`` an ImportError with
         the same text.
     """
     other = next((name for name in ("boost", "mympi") if _is_name_of(name, missing)), "pympi")

@@ -8,8 +8,8 @@ receiving an object      front, then payload if it is long: its receive is poste
 receiving a content      the content
 =======================  ==============================================================================
 
-A receive whose front is still to come is *open*: the payload cannot flow before we have noticed the front. Whoever
-blocks in here therefore looks after the open ones too (`finish`), so that two ranks which both have posted a
+A receive whose front is still to come is *open*: the payload cannot flow before we have noticed the front. A thread
+that blocks here therefore looks after the open ones too (`finish`), so that two ranks which both have posted a
 receive and then send something long do not wait for each other.
 """
 

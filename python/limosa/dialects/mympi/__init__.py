@@ -176,7 +176,7 @@ DATE_DOC = DATE_SRC = "2024-11"  # of the version that this interface is the one
 
 
 def copywrite() -> str:
-    """Who made this."""
+    """The authors."""
     return (
         "This is Limosa's module for the calls of MYMPI (pydusa), which is a work of The Regents of the University of "
         "California."

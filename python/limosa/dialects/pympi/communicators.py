@@ -488,7 +488,7 @@ def _world_ranks(comm: MPI.Comm) -> Callable[[int], int]:
 
 
 def _part(message: Any, count: int | None) -> Any:
-    """The first items of a sequence, or the exception that says why there are none; all get it, so nobody waits."""
+    """The first items of a sequence, or the exception that says why there are none; all get it, so no rank waits."""
     if not (hasattr(message, "__len__") and hasattr(message, "__getitem__")) or isinstance(message, dict):
         return ValueError(f"the message to gather is not a sequence but {type(message).__name__}: wrap it as [message]")
     if count is None:

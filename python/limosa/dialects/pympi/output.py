@@ -22,7 +22,7 @@ def flush() -> None:
 
 
 def in_turn(comm: MPI.Intracomm, action: Callable[[], Any]) -> None:
-    """Do something on one rank after the other."""
+    """Do something on each rank in turn."""
     token = bytearray(1)
     ring = comm.Dup()
     ring.Recv(token, ring.rank - 1 if ring.rank else MPI.PROC_NULL)

@@ -74,7 +74,7 @@ class Request:
     Parameters
     ----------
     parts
-        The MPI requests that must finish, one after the other.
+        The MPI requests that must finish, in turn.
     message
         What is being sent.
     arrived

@@ -79,7 +79,7 @@ def scatter_array(x: Array | None, buffer: Array, root: int) -> None:
 
 
 def gather_array(x: Array, buffer: Array, root: int) -> None:
-    """Put the arrays of all ranks into the root's `buffer`, one behind the other."""
+    """Put the arrays of all ranks into the root's `buffer`, in the order of ranks."""
     if own_rank != root:
         comm.Gather(contiguous(x), None, root)
         return
@@ -116,7 +116,7 @@ def scatter_string(x: str | bytes | bytearray, buffer: bytearray, root: int) -> 
 
 
 def gather_string(x: str | bytes | bytearray, buffer: bytearray, root: int) -> None:
-    """Put the strings of all ranks into the root's bytearray `buffer`, one behind the other."""
+    """Put the strings of all ranks into the root's bytearray `buffer`, in the order of ranks."""
     joined = gather(x, root)
     if own_rank == root:
         buffer[:] = to_bytes(joined)

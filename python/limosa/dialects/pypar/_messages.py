@@ -344,7 +344,7 @@ def send_control_info(control_info: ControlInfo, destination: int) -> None:
 
 
 def receive_control_info(source: int, return_source: bool = False) -> Any:
-    """Receive what `send_control_info` sent; with `return_source` also from whom it came."""
+    """Receive what `send_control_info` sent; with `return_source` also its source."""
     text = bytearray(control_data_max_size)
     status = receive_string(text, source, control_tag)
     protocol, typecode, size, shape = text[: status[3]].decode().split(control_sep)

@@ -45,7 +45,7 @@ class GenericMPI(PyparWork):
 
 
 class SimpleMasterSlave(PyparWork):
-    """Lets an instance of one class take what instances of another one make."""
+    """Lets an instance of one class take what instances of a second class make."""
 
     def __init__(
         self, masterClass: Callable[[], Any], slaveClass: Callable[[], Any], workParams: Sequence[Any]

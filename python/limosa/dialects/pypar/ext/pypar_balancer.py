@@ -1,4 +1,4 @@
-"""Master and slaves: rank 0 hands out numbered pieces of work, the others do them, whoever is free next.
+"""Master and slaves: rank 0 hands out numbered pieces of work, each of the others does the next as soon as it is free.
 
 Derive from `PyparWork`, and run it with `PyparBalancer` on two ranks or more. As upstream, except that only
 ``debug=True`` prints what is going on.

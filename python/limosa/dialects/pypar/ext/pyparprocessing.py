@@ -92,7 +92,7 @@ class PyparPool(metaclass=Singleton):
         self.state = RUN
         self._terminated = False
         if pypar.rank() == 0 and pypar.size() > 1:
-            atexit.register(self.terminate)  # in case nobody does
+            atexit.register(self.terminate)  # in case the program does not
 
     def imap(self, f: Callable[..., Any], work: Iterable[Any]) -> Iterator[Any]:
         """Call ``f(element)`` on the workers for each element; give the results as they come."""
