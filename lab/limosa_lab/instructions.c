@@ -146,7 +146,7 @@ static void start_and_complete(void)
     }
 }
 
-/* Repeats a case and counts it at one rank, which begins when the other has. */
+/* Repeats a case and counts it at one rank, which begins when its partner has. */
 static void repeat(const char *name, void (*calls)(void), int counted)
 {
     current_case = name;

@@ -53,7 +53,7 @@ class Options:
 
 
 class Observer(Protocol):
-    """Who is told how a measurement goes on."""
+    """What is told how a measurement goes on."""
 
     def say(self, text: str) -> None:
         """Take a remark for the user."""

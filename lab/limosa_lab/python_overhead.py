@@ -84,7 +84,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def in_python(first: Callable[[], Any], second: Callable[[], Any]) -> Callable[[int], float]:
-    """Give a function that does both so many times, one after the other, and returns the seconds."""
+    """Give a function that does both so many times, by turns, and returns the seconds."""
 
     def loop(n: int) -> float:
         start = time.perf_counter()

@@ -1,7 +1,7 @@
 """The order of the runs: round by round, and in each round program by program, with the libraries taking turns.
 
 A noisy minute of the machine should disturb all libraries alike. So the libraries come right after each other for every
-program and number of ranks (A B C D), and who comes first changes from one to the next and from round to round.
+program and number of ranks (A B C D), and which comes first changes from one to the next and from round to round.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The runs of the study, one after the other; everything that was measured goes into `results.json`."""
+"""The runs of the study, in sequence; everything that was measured goes into `results.json`."""
 
 from __future__ import annotations
 

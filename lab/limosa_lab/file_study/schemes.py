@@ -6,10 +6,10 @@ The models follow the schemes that were published for message files (a message f
   to it for every receiver, then a lock for each of them. Receivers look for their lock again and again, and each look
   is work for the same file system.
 * ``local``: files in a file system of each host. To another host a copy program carries the message and then the lock,
-  one receiver after the other. Receivers look in their own host's file system.
+  receiver by receiver. Receivers look in their own host's file system.
 * ``network``: a message takes a latency and its bytes at a bandwidth; the sender is busy for a part of that.
 
-Plain: the root sends to everybody. Node-aware: the root sends to one leader per host (its lowest rank), and each leader
+Plain: the root sends to all ranks. Node-aware: the root sends to one leader per host (its lowest rank), and each leader
 to the others of its host, by a multicast inside its host's file system.
 
 Ranks are placed on hosts in blocks. All times are in seconds.
@@ -184,7 +184,7 @@ class Model:
             self.simulation.fulfil(self.locks[receiver])
 
     def copies(self, source: int, receivers: range | list[int], size: int) -> Process:
-        """Write message and lock here, and have each receiver's host get both, one after the other."""
+        """Write message and lock here, and have each receiver's host get both in turn."""
         fs = self.local[self.shape.host(source)]
         yield from fs.write(size)
         yield from fs.write(0)

@@ -69,7 +69,7 @@ class Simulation:
         self._at(self.now, process)
 
     def fulfil(self, condition: Condition) -> None:
-        """Let a condition become true now; those who wait go on in the order in which they came."""
+        """Let a condition become true now; the waiting processes go on in the order in which they came."""
         condition.is_true = True
         for process in condition.waiting:
             self._at(self.now, process)

@@ -31,7 +31,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Guideline:
-    """The operation should not take longer than the parts one after the other."""
+    """The operation should not take longer than the parts in sequence."""
 
     operation: str
     parts: tuple[Part, ...]
@@ -45,7 +45,7 @@ def _blocks(n: float, p: int) -> float:
     return n * p
 
 
-# A message to, or from, each of the others, one after the other; and a message to and from each.
+# A message to, or from, each of the others in turn; and a message to and from each.
 _MESSAGES = Part("send", lambda n, p: n / p, lambda p: p - 1)
 _EXCHANGES = Part("send", lambda n, p: n / p, lambda p: 2 * (p - 1))
 
@@ -103,7 +103,7 @@ class Range:
 
 
 def time_of(guideline: Guideline, models: Mapping[str, Model], n: float, p: int) -> float:
-    """Give the predicted time of the parts one after the other."""
+    """Give the predicted time of the parts in sequence."""
     return sum(
         part.times(p) * models[part.operation].time(part.bytes(n, p), part.processes(p)) for part in guideline.parts
     )

@@ -15,7 +15,7 @@ from limosa_lab.model.samples import MEDIAN, split
 
 # Of the source; goal of its models, and of these.
 ACCURACY = 0.07
-# So many operations are fitted one after the other, more of them by several processes.
+# So many operations are fitted in sequence, more of them by several processes.
 FEW = 8
 
 Interval = tuple[float, float]

@@ -109,7 +109,7 @@ class LogGP:
         return self.latency_and_overheads + max(n - 1, 0) * self.gap_per_byte
 
     def time_of_many(self, messages: int, n: float) -> float:
-        """Give the time until the last of several messages, sent one after the other, has arrived."""
+        """Give the time until the last of several messages, sent in sequence, has arrived."""
         gap = max(self.gap or 0.0, max(n - 1, 0) * self.gap_per_byte)
         return (messages - 1) * gap + self.time(n)
 

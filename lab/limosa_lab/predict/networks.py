@@ -1,7 +1,7 @@
 """Costs of messages: LogGP parameters of networks, as data, and of this machine, from fitted models.
 
 The parameters of networks are those of common hardware as makers and users publish them, rounded: assumptions, by which
-orders of magnitude are predicted. Whoever knows better gives a file (`read`).
+orders of magnitude are predicted. A file may give others (`read`).
 """
 
 from __future__ import annotations

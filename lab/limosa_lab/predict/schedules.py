@@ -81,13 +81,13 @@ def binomial_gather(p: int, n: float) -> Iterator[Round]:
 
 
 def linear_bcast(p: int, n: float) -> Iterator[Round]:
-    """Send n bytes from rank 0 to one rank after the other."""
+    """Send n bytes from rank 0 to each rank in turn."""
     for rank in range(1, p):
         yield _round(np.array([0]), np.array([rank]), n)
 
 
 def linear_scatter(p: int, n: float) -> Iterator[Round]:
-    """Send a block of n / p bytes from rank 0 to one rank after the other."""
+    """Send a block of n / p bytes from rank 0 to each rank in turn."""
     return linear_bcast(p, n / p)
 
 

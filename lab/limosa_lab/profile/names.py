@@ -46,7 +46,7 @@ class Names:
     code
         Places in code.
     communicators
-        What a handle has meant one after the other: since when, by the processor's counter, and the members' ranks in
+        What a handle has meant in turn: since when, by the processor's counter, and the members' ranks in
         ``MPI_COMM_WORLD``, of an intercommunicator those of the other group.
 
     """

@@ -258,7 +258,7 @@ class _Reader:
         self.asked[self._series(call, parts[0] if parts else None)].append(call)
 
     def _note_found(self, call: int) -> None:
-        """Note a call that looks for a message, which another one is to receive."""
+        """Note a call that looks for a message, which a second call is to receive."""
         asked = self.asked[self._series(call, None)]
         asked.append(call)
         message = self.column["request"][call]
@@ -280,7 +280,7 @@ class _Reader:
         at = 0
         following = [call for _, call in started[1:]]
         for (number, call), next_call in zip(started, [*following, None], strict=True):
-            # A handle is used again: what comes next is this operation's, unless another one was started before.
+            # A handle is used again: what comes next is this operation's, unless a new one was started before.
             while at < len(completed) and self.ends[completed[at][0]] < self.begins[call]:
                 at += 1
             if at == len(completed):
@@ -293,7 +293,7 @@ class _Reader:
             self.operations[number] = None if part.source == _CANCELLED else self._ended(made, call, by, part)
 
     def _ended(self, made: Operation, call: int, by: int, part: _Part) -> Operation:
-        """Give an operation that one call has started and another one completed."""
+        """Give an operation that one call has started and a second one completed."""
         made = replace(made, wait=self._wait_since(call, by, part) if self.names[by] in _TESTS else self._wait([by]))
         if made.function not in _RECEIVES_LATER:
             return made
@@ -302,7 +302,7 @@ class _Reader:
         return replace(made, received_tag=part.tag) if made.received_tag < 0 else made
 
     def _wait_since(self, call: int, last: int, part: _Part) -> Wait:
-        """Give the calls up to the last one that have asked for what another one has started."""
+        """Give the calls up to the last one that have asked for what a different call has started."""
         series = self._series(last, part)
         asked = self.asked[series]
         if series not in self.times:

@@ -1,7 +1,7 @@
-"""Who waited for whom: late senders, late receivers, and collective calls that ranks begin at different times.
+"""Which ranks waited for which: late senders, late receivers, and collective calls that ranks begin at different times.
 
 This needs the calls one by one (``--profile-events``). Messages are matched by their order: what a rank sends to
-another one with a tag arrives in the order in which it was sent. Clocks of different hosts are brought together by the
+a second one with a tag arrives in the order in which it was sent. Clocks of different hosts are brought together by the
 messages between them: the shortest way there and the shortest way back are taken to be equally long. Pure functions.
 """
 
@@ -67,7 +67,7 @@ _Pairs = list[tuple[_Side, _Side]]
 
 
 def find(processes: Sequence[Process]) -> Found | None:
-    """Find who waited for whom; None if the calls were not recorded one by one."""
+    """Find which ranks waited for which; None if the calls were not recorded one by one."""
     traced = _traced(processes)
     if not traced:
         return None
@@ -83,7 +83,7 @@ def find(processes: Sequence[Process]) -> Found | None:
 
 
 def clock_offsets(processes: Sequence[Process]) -> dict[str, float]:
-    """Give for each host what to add to its clock's seconds, so that messages need as long one way as the other."""
+    """Give for each host what to add to its clock's seconds, so that messages need as long one way as back."""
     traced = _traced(processes)
     if len({process.host for process in traced}) < 2:
         return {process.host: 0.0 for process in traced}
@@ -137,14 +137,14 @@ def _offsets(processes: Sequence[Process], pairs: _Pairs) -> dict[str, float]:
 
 
 def _of_message(sent: _Side, received: _Side, offsets: dict[int, float]) -> Iterator[_Candidate]:
-    """Give for what of the other one each of the two may have waited: to begin."""
+    """Give what each of two ranks may have waited for: that its partner begins."""
     difference = offsets[sent.rank] - offsets[received.rank]
     yield _Candidate(LATE_SENDER, received, sent.rank, sent.operation.begin + difference)
     yield _Candidate(LATE_RECEIVER, sent, received.rank, received.operation.begin - difference)
 
 
 def _of_collectives(sides: Iterable[_Side], offsets: dict[int, float]) -> Iterator[_Candidate]:
-    """Give for whom ranks may have waited in collective operations: of those that began before it ended, the last."""
+    """Give for which ranks others may have waited in collective operations: of those that began before the end, the last."""
     calls: dict[Hashable, list[_Side]] = defaultdict(list)
     for side in sides:
         if side.operation.together is not None:

@@ -1,4 +1,4 @@
-/* Two processes bounce a flag: a number that each writes to a cache line of its own and the other waits for. No MPI
+/* Two processes bounce a flag: a number that each writes to a cache line of its own and its partner waits for. No MPI
  * is involved.
  *
  * The parent calls `bounce_start`, then `bounce` as often as it likes, then `bounce_end`. Both processes spin, so

@@ -186,7 +186,7 @@ static inline bool collective_check(struct lab_case *c, size_t slot, size_t mess
     return well;
 }
 
-/* Does nobody leave a barrier before the last has entered? Tried with some ranks late by turns. */
+/* Does no rank leave a barrier before the last has entered? Tried with some ranks late by turns. */
 static inline bool collective_barrier_holds(struct lab_case *c)
 {
     bool well = true;

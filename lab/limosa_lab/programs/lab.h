@@ -336,7 +336,7 @@ static inline bool lab_bytes_wanted(size_t bytes)
 
 /* --- patterns ----------------------------------------------------------------------------------------------------- */
 
-/* Names a message: who sends it to whom, and which one it is. */
+/* Names a message: its sender, its receiver, and which one it is. */
 static inline uint64_t lab_key(int sender, int receiver, size_t message)
 {
     uint64_t key = (uint64_t)(sender + 1) * 0x9e3779b97f4a7c15u + (uint64_t)(receiver + 1) * 0xc2b2ae3d27d4eb4fu +

@@ -1,5 +1,5 @@
 /* lab: ranks=2 */
-/* What it costs to find the right message among many: 1 to 10,000 posted receives, or as many messages that nobody
+/* What it costs to find the right message among many: 1 to 10,000 posted receives, or as many messages that no rank
  * has received yet. All messages have 8 bytes. x.posted and x.unexpected say how many there are.
  *
  *   matching_posted

@@ -28,7 +28,7 @@ static bool talk(int partner)
 static void report(int partners, const struct memory *before)
 {
     char x[64];
-    MPI_Barrier(MPI_COMM_WORLD); /* all have come this far: pages are shared by all who will share them */
+    MPI_Barrier(MPI_COMM_WORLD); /* all have come this far: pages are shared by all processes that will share them */
     struct memory now = memory_used();
     struct lab_case c = {.bench = "memory", .form = "hot", .x = x};
     for (enum memory_kind kind = ANONYMOUS; kind < MEMORY_KINDS; kind++) {

@@ -5,7 +5,7 @@
  * `computation`, four times as long, so that one processor has the time for what two may have shared; and `both`,
  * start, compute, wait. Then
  *     overlap = 100 % x (transfer + computation - both) / transfer, not less than 0 and not more than 100.
- * The computation is arithmetic in registers and calls no MPI. x.computing says who computes meanwhile:
+ * The computation is arithmetic in registers and calls no MPI. x.computing says which ranks compute meanwhile:
  *
  *   overlap_transfer
  *       rank 0 sends, rank 1 receives: "sender" or "receiver", with the other waiting in MPI, or "both"

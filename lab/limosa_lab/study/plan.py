@@ -1,7 +1,7 @@
 """What the study runs: jobs of kernels, for each size of the study. Pure.
 
-A job is run once per round by every contender that takes part in it, all of them in turn, and another one is first each
-time.
+A job is run once per round by every contender that takes part in it, all of them in turn. A different one is first
+each time.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ class Work:
 
 @dataclass(frozen=True)
 class Job:
-    """What runs in one job of a contender, one kernel after the other.
+    """What runs in one job of a contender, kernel by kernel.
 
     Attributes
     ----------
     limit
         Longest time in seconds.
     modules
-        Who takes part; everyone if empty.
+        The contenders that take part; all if empty.
 
     """
 

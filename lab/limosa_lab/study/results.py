@@ -133,7 +133,7 @@ def order(contender: Contender) -> tuple[bool, str, int]:
 
 
 def contenders(found: Times) -> list[Contender]:
-    """List everyone who has a time, in order."""
+    """List the contenders that have a time, in order."""
     return sorted({who for by in found.values() for who in by}, key=order)
 
 

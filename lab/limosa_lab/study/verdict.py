@@ -28,7 +28,7 @@ APPLICATIONS = tuple(bench for bench in TITLES if bench not in MICRO)
 
 @dataclass(frozen=True)
 class Factor:
-    """How many times another's time somebody takes, and between what numbers noise may move that."""
+    """How many times a reference's time a contender takes, and between what numbers noise may move that."""
 
     mean: float
     low: float

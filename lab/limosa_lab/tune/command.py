@@ -50,7 +50,7 @@ ARGUMENTS = "arguments.json"
 
 @dataclass(frozen=True)
 class Job:
-    """What all steps need: the options of the command line, what follows from them, and who is told."""
+    """What all steps need: the options of the command line, what follows from them, and the observer."""
 
     given: argparse.Namespace
     settings: steps.Settings

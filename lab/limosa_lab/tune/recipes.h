@@ -254,7 +254,7 @@ static int gather_reduce(const struct group *g, struct sent s, int length, void 
     return code;
 }
 
-/* Blocks of different lengths, gathered as bytes one after the other. */
+/* Blocks of different lengths, gathered as bytes in the order of ranks. */
 static int allgatherv_gatherv_bcast(const struct group *g, struct sent s, void *recvbuf, const int *counts,
                                     const int *displacements, const struct layout *r)
 {
