@@ -26,16 +26,18 @@ from limosa_lab.records import Recording
 from limosa_lab.study.measure import has_standard_abi
 from limosa_lab.terminal import Terminal
 from limosa_lab.tune import verdict
-from limosa_lab.tune.rules import Entry, rules_text
-from limosa_lab.tune.variants import WAYS, Forced, InNumPy, Plain, Substituted, TunedLimosa
+from limosa_lab.tune.rules import LEVELS, MULTIPLE, Entry, rules_text
+from limosa_lab.tune.variants import WAYS, Forced, InNumPy, Plain, Substituted, Threaded, TunedLimosa, Variant
 
 # How often a case is measured at least when two ways are compared, and how many rounds there are at most.
 ROUNDS = 3
 MOST_ROUNDS = 1000
 # Cases of a run: a short one sees the processors of a virtual machine in one placement (`limosa_lab.placement`).
 CASES_OF_A_RUN = 64
-# Languages of the programs with which a tuning is measured.
-LANGUAGES = ("c", "numpy")
+# Languages of the programs with which a tuning is measured, with the thread levels of these programs.
+LANGUAGES = {"c": LEVELS, "numpy": (MULTIPLE,)}
+# Suffixes of the operations that programs of other kinds than plain C measure.
+SUFFIXES: Mapping[type[Variant], str] = {InNumPy: verdict.NUMPY, Threaded: verdict.THREADED}
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,12 @@ class Settings:
     seed: int
     quick: bool
     limosa: Path | None
-    languages: Sequence[str] = LANGUAGES
+    languages: Sequence[str] = tuple(LANGUAGES)
+
+    @property
+    def levels(self) -> set[str]:
+        """The thread levels of the programs in these languages."""
+        return {level for language in self.languages for level in LANGUAGES[language]}
 
 
 @dataclass(frozen=True)
@@ -128,12 +135,17 @@ def with_all_cases(one: Pair, settings: Settings, ranks: Iterable[int]) -> Pair:
 def in_programs(one: Pair, settings: Settings) -> list[Pair]:
     """Give the pair in C and in NumPy, with each call alone and back to back, with root 0 and roots by turns.
 
-    NumPy needs mpi4py and a library with the standard ABI.
+    Programs in C have the levels MPI_THREAD_SINGLE and MPI_THREAD_MULTIPLE, except with Limosa, which provides the
+    latter to all. NumPy needs mpi4py and a library with the standard ABI.
     """
     cases = {
         p: [(name + kind, n) for name, n in of_ranks for kind in _kinds(name)] for p, of_ranks in one.cases.items()
     }
-    found = [replace(one, cases=cases)] if "c" in settings.languages else []
+    found = []
+    if "c" in settings.languages:
+        found.append(replace(one, cases=cases))
+        if not isinstance(one.plain, Limosa):
+            found.append(replace(one, plain=Threaded(one.plain), tuned=Threaded(one.tuned), cases=cases))
     can_numpy = settings.limosa is None and find_spec("mpi4py") and has_standard_abi(one.plain)
     if "numpy" in settings.languages and can_numpy:
         tuned = one.tuned
@@ -169,7 +181,7 @@ def cases_of(entries: Iterable[Entry], settings: Settings) -> dict[int, list[Cas
 def compare(recording: Recording, measured: Pair) -> verdict.Cases:
     """Give the times without and with the entries of a pair."""
     found = verdict.compare(recording.samples, measured.plain.name, measured.tuned.name, machine.processors())
-    suffix = verdict.NUMPY if isinstance(measured.plain, InNumPy) else ""
+    suffix = next((suffix for kind, suffix in SUFFIXES.items() if isinstance(measured.plain, kind)), "")
     return {(name + suffix, p, n): case for (name, p, n), case in found.items()}
 
 
