@@ -6,19 +6,20 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from limosa_lab.cli import main
 from limosa_lab.errors import LabError
 from limosa_lab.libraries import Mpich
-from limosa_lab.model import plan
+from limosa_lab.model import measuring, plan
 from limosa_lab.model.equivalents import GUIDELINES
 from limosa_lab.model.fitting import Point
 from limosa_lab.model.growth import Growth
 from limosa_lab.model.library import Operation
 from limosa_lab.model.models import Hockney
 from limosa_lab.records import Sample
-from limosa_lab.tune import choices, consistency, report, store, variants, verdict
+from limosa_lab.tune import choices, consistency, report, steps, store, variants, verdict
 from limosa_lab.tune.rules import BELOW, MULTIPLE, RECIPES, Entry, Measured, everything, row, rules_text
 from limosa_lab.tune.store import Part
 
@@ -173,6 +174,22 @@ def test_only_rounds_in_which_the_processors_were_as_near_to_each_other_are_comp
     rounds += [replace(sample("b", at, 8), flag=near) for at in range(2)]
     (measured,) = verdict.compare(rounds, "a", "b").values()
     assert (measured.before, measured.after) == (10, 8)
+
+
+def test_two_ways_are_measured_until_rounds_that_may_be_compared_decide(monkeypatch):
+    pair = steps.Pair(SimpleNamespace(name="a"), SimpleNamespace(name="b"), [], {4: [("bcast", 64)]})
+    monkeypatch.setattr(steps, "_measured", lambda _options, _folder, _terminal, _libraries, choose: choose)
+    settings = steps.Settings(Path(), [], [], [4], 64, 1, False, None)
+    choose = steps.in_turns("check", [pair], settings, 1.0, None)
+    known = {(name, 4): measuring.Known() for name in "ab"}
+    near, far = [0.05, 0.05], [0.2, 0.2]
+    for name, flag, number in (("a", near, 3), ("b", far, 3), ("a", far, 2), ("b", near, 2)):
+        assert choose(name, 4, known) == [("bcast", 64)]
+        time = 10 if name == "a" else 5
+        known[name, 4].take([replace(sample(name, at, time), flag=flag) for at in range(number)])
+    assert choose("a", 4, known) == [("bcast", 64)]
+    known["b", 4].take([replace(sample("b", 3, 5), flag=near)])
+    assert choose("a", 4, known) == []
 
 
 def test_with_more_ranks_than_processors_times_are_medians():

@@ -106,8 +106,16 @@ def in_turns(name: str, pairs: Sequence[Pair], settings: Settings, seconds: floa
         both = [known[one, ranks] for one in beside[library]]
         lost = {case for one in both for case in one.lost}
         wanted = all_cases.get((beside[library][0], ranks), [])
-        cases = plan.compared(wanted, known[library, ranks].times, both[0].times, both[1].times, lost, ROUNDS)
-        return cases[:CASES_OF_A_RUN]
+        # Only rounds count that the verdict will compare.
+        times = {
+            case: verdict.times_of_both(
+                [*both[0].rounds.get(case, ()), *both[1].rounds.get(case, ())], *beside[library]
+            )
+            for case in wanted
+        }
+        before, after = ({case: of_both[at] for case, of_both in times.items()} for at in range(2))
+        own = before if library == beside[library][0] else after
+        return plan.compared(wanted, own, before, after, lost, ROUNDS)[:CASES_OF_A_RUN]
 
     ranks = sorted({p for _, p in all_cases})
     options = _options(settings, ranks, seconds, MOST_ROUNDS, [], [])

@@ -49,15 +49,20 @@ def compare(
             of_case.setdefault((case_name(sample), sample.ranks, sample.bytes), []).append(sample)
     found = {}
     for (operation, ranks, n), every in of_case.items():
-        known = placement.alike(every)
-        rounds = [
-            sorted(time_of(sample.samples, roots=roots_of(sample)) for sample in known if sample.library == name)
-            for name in (before, after)
-        ]
+        rounds = times_of_both(every, before, after)
         if min(map(len, rounds)) >= 2 and min(map(min, rounds)) > 0:
             (old, old_noise), (new, new_noise) = (_of_rounds(one, ranks > processors) for one in rounds)
             found[operation, ranks, n] = Measured(n, old, new, max(old_noise, new_noise))
     return found
+
+
+def times_of_both(samples: Sequence[Sample], before: str, after: str) -> list[list[float]]:
+    """Give the times of one case with each of two libraries, in order, of the rounds that may be compared."""
+    known = placement.alike(samples)
+    return [
+        sorted(time_of(sample.samples, roots=roots_of(sample)) for sample in known if sample.library == name)
+        for name in (before, after)
+    ]
 
 
 def _of_rounds(times: Sequence[float], oversubscribed: bool) -> tuple[float, float]:
