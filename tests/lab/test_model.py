@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 from limosa_lab import catalogue, records
 from limosa_lab.cli import main
 from limosa_lab.errors import LabError
-from limosa_lab.model import equivalents, fitting, metrics, plan, samples, store
+from limosa_lab.model import equivalents, fitting, measuring, metrics, plan, samples, store
 from limosa_lab.model.equivalents import GUIDELINES, Guideline, Part
 from limosa_lab.model.fitting import Point, TooFewError
 from limosa_lab.model.growth import Growth, fit_growth, parse_growth
@@ -517,6 +518,24 @@ def test_bytes_of_the_parts():
     models = {"scan": line(0, 1), "allgather": line(0, 1)}
     scan = Guideline("scan", (Part("allgather", lambda n, p: n * p),))
     assert equivalents.time_of(scan, models, 10, 4) == 40
+
+
+NEAR, FAR = [0.04, 0.041], [0.16, 0.17]
+
+
+def test_models_compare_times_of_one_placement_and_cases_without_it_keep_what_they_have():
+    rounds = [primitives([9.0], flag=NEAR), primitives([5.0], flag=FAR), primitives([1.0], bytes=64, flag=FAR)]
+    rounds += [replace(sample, library="mpich") for sample in rounds[:1]]
+    assert [sample.samples for sample in samples.of_one_placement(rounds)] == [[9.0], [1.0], [9.0]]
+
+
+def test_a_case_is_repeated_until_rounds_of_one_placement_agree():
+    entry, choose = measuring.Known(), measuring.unknown(["bcast"], [8], ())
+    for flag in (NEAR, NEAR, FAR, FAR):
+        assert choose("limosa", 2, {("limosa", 2): entry}) == ([("bcast", 8)] if flag is NEAR else []), flag
+        entry.take([primitives([5.0], flag=flag)])
+    entry.take([primitives([5.0], flag=FAR), primitives([7.0], flag=FAR)])
+    assert choose("limosa", 2, {("limosa", 2): entry}) == []
 
 
 def test_there_are_at_least_twenty_guidelines():

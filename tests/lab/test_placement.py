@@ -64,6 +64,14 @@ def test_without_flag_times_everything_is_compared_and_beside_known_ones_nothing
     assert kept(unknown, sample("limosa", "pingpong", [2.0], flag=NEAR)) == [2.0]
 
 
+def test_of_many_cases_the_placement_of_most_samples_prevails():
+    flags = [NEAR, FAR, [0.04, 0.16], FAR, None]
+    many = made(*(sample("limosa", f"b{at}", [float(at)], flag=flag) for at, flag in enumerate(flags)))
+    assert [each.samples[0] for each in placement.prevailing(many)] == [1.0, 3.0]
+    assert [each.samples[0] for each in placement.prevailing(many[:3])] == [0.0]
+    assert placement.prevailing(many[4:]) == many[4:]
+
+
 def test_each_case_has_a_placement_of_its_own():
     found = stats.results(
         made(

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from jobs import sleeping_yield
 from limosa_lab.tune import store
-from limosa_lab.tune.rules import RECIPES, everything
+from limosa_lab.tune.rules import MULTIPLE, RECIPES, Entry, everything
+from limosa_lab.tune.store import Part
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sysconfig.get_path("scripts"))
@@ -282,12 +283,106 @@ def test_results_are_the_same_with_everything_replaced(compiled, library, rules,
 
 def test_rules_that_make_no_sense_are_told_once_and_nothing_is_replaced(compiled):
     program = compiled(LAYOUTS)
-    for rules in ("bcast=magic * 0-*", "bcast=scatter+allgather 4", "bcast=scatter+allgather * 9-3", "x" * 5000):
+    levels = [f"bcast=send * 0-* {word}" for word in ("quad", "multiple-single", "single-", "single multiple", "")]
+    wrong = ("bcast=magic * 0-*", "bcast=scatter+allgather 4", "bcast=scatter+allgather * 9-3", "x" * 5000)
+    for rules in (*wrong, *levels):
         text = run(
             BIN / "limosa", "run", "-n", 2, "-x", f"LD_PRELOAD={LIBRARY}", "-x", f"LIMOSA_TUNED={rules}", program
         )[1]
         assert "0 wrong" in text
         assert text.count("is not a rule; nothing is replaced") == 1
+
+
+LEVELS = r"""
+/* Asks for the thread level of the first argument, ranks but 0 for that of the second if there is one; -1 is MPI_Init.
+ * Broadcasts. With a third argument it broadcasts also in one communicator with a spawned process, which asks for that
+ * level, and in MPI_COMM_WORLD again. Rank 0 prints how many messages its calls in MPI_COMM_WORLD have sent by
+ * themselves, and those in the other communicator. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int sent;
+/* What stands before the library finds this function first. */
+int PMPI_Send(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+{
+    sent++;
+    return MPI_Send(buffer, count, type, to, tag, comm);
+}
+
+static int broadcast(MPI_Comm comm)
+{
+    int rank, value;
+    MPI_Comm_rank(comm, &rank);
+    value = rank ? 0 : 42;
+    sent = 0;
+    MPI_Bcast(&value, 1, MPI_INT, 0, comm);
+    if (value != 42)
+        MPI_Abort(comm, 1);
+    return sent;
+}
+
+int main(int argc, char **argv)
+{
+    static const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
+    const char *own = getenv("PMI_RANK");
+    int rank, provided, level = atoi(argv[argc > 2 && own && atoi(own) ? 2 : 1]);
+    if (level < 0)
+        MPI_Init(&argc, &argv);
+    else
+        MPI_Init_thread(&argc, &argv, levels[level], &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    int first = broadcast(MPI_COMM_WORLD), second = 0;
+    MPI_Comm parent, between, all;
+    MPI_Comm_get_parent(&parent);
+    if (parent != MPI_COMM_NULL || argc > 3) {
+        char *words[] = {argv[argc > 3 ? 3 : 1], NULL};
+        if (parent == MPI_COMM_NULL)
+            MPI_Comm_spawn(argv[0], words, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &between, MPI_ERRCODES_IGNORE);
+        else
+            between = parent;
+        MPI_Intercomm_merge(between, parent != MPI_COMM_NULL, &all);
+        second = broadcast(all);
+        first += parent == MPI_COMM_NULL ? broadcast(MPI_COMM_WORLD) : 0;
+        MPI_Comm_free(&all);
+        MPI_Comm_disconnect(&between);
+    }
+    if (rank == 0 && parent == MPI_COMM_NULL)
+        printf("%d %d\n", first, second);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+UP_TO_SERIALIZED = "bcast=send * 0-* single-serialized"
+
+
+@pytest.mark.parametrize(
+    ("rules", "levels", "sent"),
+    [
+        (UP_TO_SERIALIZED, "-1", "1 0"),
+        (UP_TO_SERIALIZED, "0", "1 0"),
+        (UP_TO_SERIALIZED, "2", "1 0"),
+        (UP_TO_SERIALIZED, "3", "0 0"),
+        ("bcast=send * 0-* multiple", "0", "0 0"),
+        ("bcast=send * 0-* multiple", "3", "1 0"),
+        ("bcast=allreduce * 0-* funneled;bcast=send * 0-*", "1", "0 0"),
+        ("bcast=allreduce * 0-* funneled;bcast=send * 0-*", "2", "1 0"),
+        # Ranks with different levels: only rules without a level hold.
+        (UP_TO_SERIALIZED, "0 3", "0 0"),
+        (f"{UP_TO_SERIALIZED};bcast=send * 0-*", "3 0", "1 0"),
+        # In one communicator with a spawned process nothing is replaced; in MPI_COMM_WORLD two calls are.
+        (UP_TO_SERIALIZED, "0 0 3", "2 0"),
+        ("bcast=send * 0-*", "0 0 3", "2 0"),
+    ],
+)
+def test_rules_hold_at_the_thread_level_that_they_name(compiled, rules, levels, sent, tmp_path):
+    """On MPICH: Limosa provides MPI_THREAD_MULTIPLE whatever a program asks for."""
+    program = compiled(LEVELS, options=["-rdynamic"])
+    variables = ["-x", f"LD_PRELOAD={LIBRARY}:{sleeping_yield(tmp_path)}", "-x", f"LIMOSA_TUNED={rules}"]
+    code, text = run(BIN / "limosa", "run", "--mpi", "mpich", "-n", 2, *variables, program, *levels.split())
+    assert (code, text.strip()) == (0, sent)
 
 
 CALLS = r"""
@@ -483,8 +578,22 @@ def test_results_are_the_same_with_tuned_rows(tmp_path, compiled):
     assert (code, text.strip()) == (0, "0 wrong")
 
 
+def version_of_mpich():
+    return run(BIN / "limosa", "run", "--mpi", "list")[1].partition("MPICH ")[2].split()[0]
+
+
+def test_a_file_for_one_thread_level_changes_programs_with_that_level_alone(tmp_path, compiled):
+    file, program = tmp_path / "tuning.json", compiled(LEVELS, options=["-rdynamic"])
+    entry = Entry("bcast", "bcast = send", 2, 1, None, 0.5, 0.1, level=MULTIPLE)
+    store.write(file, {}, {"mpich": Part("MPICH", version_of_mpich(), (entry,))})
+    for level, sent in ((0, 0), (3, 1)):
+        words = ["--mpi", "mpich", f"--tuned={file}", "-n", 2, "-x", f"LD_PRELOAD={sleeping_yield(tmp_path)}"]
+        code, text = run(BIN / "limosa", "run", *words, program, level)
+        assert (code, text.strip()) == (0, f"{sent} 0")
+
+
 def test_another_library_is_given_the_rules_and_what_replaces_its_collectives(tmp_path, compiled):
-    version = run(BIN / "limosa", "run", "--mpi", "list")[1].partition("MPICH ")[2].split()[0]
+    version = version_of_mpich()
     rules = [f"{recipe.replace(' ', '')} * 0-*" for recipe in sorted(RECIPES)]
     file = tuning(tmp_path, mpich={"version": version, "rows": [], "rules": rules})
     code, text = run(BIN / "limosa", "run", "--mpi", "mpich", f"--tuned={file}", "-n", 3, compiled(LAYOUTS))

@@ -6,19 +6,21 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from limosa_lab.cli import main
 from limosa_lab.errors import LabError
-from limosa_lab.model import plan
+from limosa_lab.libraries import Mpich
+from limosa_lab.model import measuring, plan
 from limosa_lab.model.equivalents import GUIDELINES
 from limosa_lab.model.fitting import Point
 from limosa_lab.model.growth import Growth
 from limosa_lab.model.library import Operation
 from limosa_lab.model.models import Hockney
 from limosa_lab.records import Sample
-from limosa_lab.tune import choices, consistency, report, store, variants, verdict
-from limosa_lab.tune.rules import RECIPES, Entry, Measured, everything, row, rules_text
+from limosa_lab.tune import choices, consistency, report, steps, store, variants, verdict
+from limosa_lab.tune.rules import BELOW, MULTIPLE, RECIPES, Entry, Measured, everything, row, rules_text
 from limosa_lab.tune.store import Part
 
 SIZES = [1 << k for k in range(0, 21, 2)]
@@ -174,6 +176,22 @@ def test_only_rounds_in_which_the_processors_were_as_near_to_each_other_are_comp
     assert (measured.before, measured.after) == (10, 8)
 
 
+def test_two_ways_are_measured_until_rounds_that_may_be_compared_decide(monkeypatch):
+    pair = steps.Pair(SimpleNamespace(name="a"), SimpleNamespace(name="b"), [], {4: [("bcast", 64)]})
+    monkeypatch.setattr(steps, "_measured", lambda _options, _folder, _terminal, _libraries, choose: choose)
+    settings = steps.Settings(Path(), [], [], [4], 64, 1, False, None)
+    choose = steps.in_turns("check", [pair], settings, 1.0, None)
+    known = {(name, 4): measuring.Known() for name in "ab"}
+    near, far = [0.05, 0.05], [0.2, 0.2]
+    for name, flag, number in (("a", near, 3), ("b", far, 3), ("a", far, 2), ("b", near, 2)):
+        assert choose(name, 4, known) == [("bcast", 64)]
+        time = 10 if name == "a" else 5
+        known[name, 4].take([replace(sample(name, at, time), flag=flag) for at in range(number)])
+    assert choose("a", 4, known) == [("bcast", 64)]
+    known["b", 4].take([replace(sample("b", 3, 5), flag=near)])
+    assert choose("a", 4, known) == []
+
+
 def test_with_more_ranks_than_processors_times_are_medians():
     (measured,) = verdict.compare(ROUNDS, "a", "b", processors=2).values()
     assert (measured.before, measured.after) == (32, 7)
@@ -195,6 +213,36 @@ def test_an_entry_is_taken_back_at_the_sizes_where_a_program_is_slower():
 def test_an_entry_that_no_program_has_tried_is_dropped():
     found = verdict.withdraw([entry("reduce = allreduce")], cases((1, 10, 5, 0.01)))
     assert (found.kept, [reason for _, reason in found.dropped]) == ([], ["not measured in programs"])
+
+
+def test_each_thread_level_is_judged_by_its_own_programs():
+    whole = entry(low=1, high=5000, evidence=tuple(Measured(n, 10, 5, 0.01) for n in (1, 16, 256, 4096)))
+    below, multiple = verdict.at_levels([whole])
+    assert (below.level, multiple.level) == (BELOW, MULTIPLE)
+    programs = cases((1, 10, 6, 0.02), (16, 10, 12, 0.02), (256, 10, 6, 0.02), (4096, 10, 6, 0.02))
+    programs |= cases(*[(n, 10, 5 if n > 100 else 9.9, 0.02) for n in (1, 16, 256, 4096)], name="bcast@multiple")
+    programs |= cases((4096, 10, 13, 0.02), name="bcast@loop@numpy")
+    confirmed = verdict.confirm([below, multiple], programs)
+    # What does not gain at MPI_THREAD_MULTIPLE is not kept there, though it is no slower.
+    assert [(one.level, one.low, one.high) for one in confirmed.kept] == [(BELOW, 1, 5000), (MULTIPLE, 256, 4096)]
+    found = verdict.withdraw(confirmed.kept, programs | cases((256, 10, 5, 0.02), name="bcast@numpy"))
+    assert [(one.level, one.low, one.high) for one in found.kept] == [(BELOW, 256, 5000)]
+    assert [reason for _, reason in found.dropped] == [
+        "slower in programs at 1 of 4 sizes, by up to 20 % (C, 16 B)",
+        "slower in programs at 1 of 2 sizes, by up to 30 % (NumPy, back to back, 4 KB)",
+    ]
+
+
+def test_without_programs_in_c_what_numpy_gains_decides_at_multiple():
+    multiple = entry(level=MULTIPLE)
+    kept = verdict.confirm([multiple], cases((16, 10, 5, 0.02), (64, 10, 9.9, 0.02), name="bcast@numpy")).kept
+    assert [(one.low, one.high) for one in kept] == [(16, 63)]
+    assert [reason for _, reason in verdict.confirm([multiple], {}).dropped] == ["not measured"]
+
+
+def test_rows_of_limosas_table_are_for_programs_of_all_levels():
+    rows = entry("slots", rows=("bcast shared 4 * - slots",))
+    assert verdict.at_levels([rows]) == [rows]
 
 
 def test_calls_of_programs_are_told_by_their_kind_and_by_whether_they_are_replaced():
@@ -220,6 +268,16 @@ def test_two_tunings_agree_where_they_decide_alike_or_the_difference_is_within_t
     # At 64 B both ways take as long; 4 B and 16 B are the same decision, and 1024 B costs 5 either way.
     assert (found.changed, found.alike, found.within_noise, found.different) == (4, 1, 2, [("bcast", 4, 4096)])
     assert "agree at 4 of 5 sizes (80 %)" in report.agreement("MPICH", found, len(sizes))
+
+
+def test_two_tunings_are_compared_at_each_thread_level():
+    below = entry("bcast = allreduce", evidence=(Measured(64, 10, 5, 0.02),), level=BELOW)
+    multiple = replace(below, evidence=(Measured(64, 10, 9.9, 0.02),), level=MULTIPLE)
+    keys = [("bcast", 4, 64), ("bcast@multiple", 4, 64)]
+    found = verdict.agreement([below, multiple], [], [below, multiple], keys)
+    # At MPI_THREAD_MULTIPLE it makes no difference.
+    assert (found.changed, found.within_noise, found.different) == (2, 1, [("bcast", 4, 64)])
+    assert "bcast of 64 B (4 ranks, threads: single-serialized)" in report.agreement("MPICH", found, len(keys))
 
 
 def test_two_files_are_compared_by_the_command(tmp_path, capsys):
@@ -248,17 +306,45 @@ def test_a_file_is_verified_in_programs_of_all_kinds_and_what_is_slower_is_taken
     evidence = (Measured(64, 10.0, 5.0, 0.01),)
     kept = Entry("bcast", "slots", 2, 16, 64, 0.5, 0.1, rows, evidence)
     store.write(file, {}, {"limosa": Part("Limosa", variants.Plain(None).version, (kept,))})
+    text = verified(tmp_path, file)
+    for kind in ("C", "C, back to back, roots by turns", "NumPy", "NumPy, back to back"):
+        assert min(calls(text, kind)) > 0, text
+    # Limosa provides MPI_THREAD_MULTIPLE to all.
+    assert "MPI_THREAD_MULTIPLE" not in text
+    part = store.read(file)["limosa"]
+    assert (part.kept == (kept,)) == (not part.dropped)
+    assert all("slower in programs" in reason for _, reason in part.dropped)
+
+
+def test_a_file_for_one_thread_level_is_verified_by_programs_with_that_level(tmp_path):
+    file = tmp_path / "tuning.json"
+    evidence = (Measured(64, 10.0, 5.0, 0.01),)
+    kept = Entry("bcast", "bcast = allreduce", 2, 16, 64, 0.5, 0.1, (), evidence, level=MULTIPLE)
+    version = Mpich.install(print).version
+    store.write(file, {}, {"mpich": Part("MPICH", version, (kept,))})
+    text = verified(tmp_path, file)
+    for kind in ("C", "C, back to back, roots by turns"):
+        assert calls(text, kind)[0] == 0 < calls(text, kind)[1], text
+    for kind in ("C, MPI_THREAD_MULTIPLE", "C, MPI_THREAD_MULTIPLE, back to back", "NumPy", "NumPy, roots by turns"):
+        assert min(calls(text, kind)) > 0, text
+    part = store.read(file)["mpich"]
+    assert (part.kept == (kept,)) == (not part.dropped)
+
+
+def verified(tmp_path, file):
     # More minutes than two rounds take on a busy machine.
     words = ["--operations", "bcast", "--ranks", "2", "--max-bytes", "64", "--quick", "--minutes", "20"]
     command = [sys.executable, "-c", TWO_ROUNDS, "--verify", "--file", file, "--output", tmp_path / "out", *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert done.returncode == ("slower beyond the noise, " in done.stdout), done.stderr
-    for kind in ("C", "C, back to back, roots by turns", "NumPy", "NumPy, back to back"):
-        counts = re.search(rf"^{kind}  +(\d+) +\S+ +\d+ +(\d+)", done.stdout, re.MULTILINE)
-        assert counts and int(counts[1]) > 0 and int(counts[2]) > 0, done.stdout
-    part = store.read(file)["limosa"]
-    assert (part.kept == (kept,)) == (not part.dropped)
-    assert all("slower in programs" in reason for _, reason in part.dropped)
+    return done.stdout
+
+
+def calls(text, kind):
+    """Give how many calls of programs of a kind were replaced, and how many were not."""
+    counts = re.search(rf"^{kind}  +(\d+) +\S+ +\d+ +(\d+)", text, re.MULTILINE)
+    assert counts, text
+    return int(counts[1]), int(counts[2])
 
 
 def test_a_violated_guideline_is_listed_with_its_sizes_and_factor():
@@ -298,6 +384,23 @@ def test_rules_that_save_more_come_first():
     )
 
 
+def test_rules_have_the_thread_level_unless_they_are_the_same_at_all_levels():
+    both, one = verdict.at_levels([entry()]), entry("bcast = allreduce", predicted=0.3, level=MULTIPLE)
+    assert rules_text([*both, one]) == "bcast=scatter+allgather 4 1-*;bcast=allreduce 4 1-* multiple"
+    assert rules_text([replace(both[0], high=9), both[1]]) == (
+        "bcast=scatter+allgather 4 1-9 single-serialized;bcast=scatter+allgather 4 1-* multiple"
+    )
+
+
+def test_a_file_without_thread_levels_is_for_all_programs(tmp_path):
+    file = tmp_path / "tuning.json"
+    store.write(file, {}, {"mpich": Part("MPICH", "5.0", (entry(),))})
+    content = json.loads(file.read_text())
+    del content["libraries"]["mpich"]["entries"][0]["level"]
+    file.write_text(json.dumps(content))
+    assert store.read(file)["mpich"].kept == (entry(),)
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -308,6 +411,7 @@ def test_rules_that_save_more_come_first():
         (lambda text: text.replace('"processors": ', '"processors": 9'), "was made on another machine"),
         (lambda text: text.replace('"entries"', '"things"'), "is damaged"),
         (lambda text: text.replace('"operation"', '"op"'), "is damaged"),
+        (lambda text: text.replace('"level": ""', '"level": "some"'), "`some` is not one of the thread levels single-"),
     ],
 )
 def test_a_file_that_is_not_to_be_used_is_refused_with_the_reason(tmp_path, change, told):

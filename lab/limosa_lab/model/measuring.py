@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
-from limosa_lab import measure, runner, schedule
+from limosa_lab import measure, placement, runner, schedule
 from limosa_lab.catalogue import Program
 from limosa_lab.libraries import Library
 from limosa_lab.model import plan, samples
@@ -30,16 +31,26 @@ GRACE = 60.0
 
 @dataclass
 class Known:
-    """What is known at one number of ranks with one library."""
+    """What is known at one number of ranks with one library.
 
-    times: dict[Case, list[float]] = field(default_factory=dict)
+    Attributes
+    ----------
+    rounds
+        Of each case a sample for each round, whose only value is the time of the case.
+    lost
+        Cases that cannot be measured.
+
+    """
+
+    rounds: dict[Case, list[Sample]] = field(default_factory=dict)
     lost: set[Case] = field(default_factory=set)
 
     def take(self, found: Sequence[Sample]) -> None:
         for sample in found:
             if sample.verified and sample.samples:
                 case = (samples.case_name(sample), sample.bytes)
-                self.times.setdefault(case, []).append(samples.time_of(sample.samples, roots=samples.roots_of(sample)))
+                time_of_round = samples.time_of(sample.samples, roots=samples.roots_of(sample))
+                self.rounds.setdefault(case, []).append(replace(sample, samples=[time_of_round]))
 
 
 # What is known by library and number of ranks, and what chooses from that the cases of a library's next run.
@@ -137,13 +148,17 @@ def _lose(entry: Known, record: Run, cases: Sequence[Case], found: Sequence[Samp
 def unknown(operations: Sequence[str], sizes: Sequence[int], apart: Sequence[int]) -> Choose:
     """Give what chooses all that is unknown or uncertain of these operations, the most important sizes first.
 
-    `apart` has the random messages among the sizes.
+    `apart` has the random messages among the sizes. Only rounds count in which the processors were placed as in most.
     """
 
     def choose(name: str, ranks: int, known: Knowledge) -> list[Case]:
-        entry = known[name, ranks]
         possible = [one for one in operations if one != "send" or ranks == 2]
-        return plan.next_cases(entry.times, possible, sizes, apart, entry.lost)
+        every = [sample for entry in known.values() for sample in chain(*entry.rounds.values())]
+        times: dict[Case, list[float]] = {}
+        for sample in placement.prevailing(every):
+            if (sample.library, sample.ranks) == (name, ranks):
+                times.setdefault((samples.case_name(sample), sample.bytes), []).extend(sample.samples)
+        return plan.next_cases(times, possible, sizes, apart, known[name, ranks].lost)
 
     return choose
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from limosa_lab import placement
 from limosa_lab.errors import LabError
 from limosa_lab.model.fitting import Point
 from limosa_lab.records import Recording, Sample
@@ -168,8 +169,24 @@ def split(measured: Sequence[Point], validation: Collection[int] | None = None) 
     return fitted, [point for point in measured if point.n in left_out]
 
 
+def of_one_placement(samples: Iterable[Sample]) -> list[Sample]:
+    """Leave out rounds in which the processors were placed otherwise than in most of them.
+
+    A case that was measured in no other rounds keeps them.
+    """
+    measured = [sample for sample in samples if sample.program == PROGRAM]
+    cases = [(sample.library, case_name(sample), sample.ranks, sample.bytes) for sample in measured]
+    prevailing = set(map(id, placement.prevailing(measured)))
+    covered = {case for case, sample in zip(cases, measured, strict=True) if id(sample) in prevailing}
+    return [
+        sample for case, sample in zip(cases, measured, strict=True) if id(sample) in prevailing or case not in covered
+    ]
+
+
 def of_library(recording: Recording, library: str, statistic: str = MEDIAN) -> dict[str, list[Point]]:
     """Give the measurements of a library, by operation as `points` names them.
+
+    They are of one placement of the processors, the same for all libraries: models are compared with each other.
 
     Raises
     ------
@@ -178,7 +195,8 @@ def of_library(recording: Recording, library: str, statistic: str = MEDIAN) -> d
 
     """
     processors = recording.environment.get("processors", math.inf)
-    found = points((sample for sample in recording.samples if sample.library == library), processors, statistic)
+    own = [sample for sample in of_one_placement(recording.samples) if sample.library == library]
+    found = points(own, processors, statistic)
     if not found:
         raise LabError(
             f"there are no measurements of {PROGRAM} with {recording.titles().get(library, library)}",

@@ -9,6 +9,8 @@
  * How the ranks start at the same time is in `x`: after a barrier, or in a window, at a time that rank 0 has set and
  * that each has translated to its own clock. In a window a call that begins late is repeated.
  *
+ * The thread level is MPI_THREAD_SINGLE, or MPI_THREAD_MULTIPLE with LAB_THREADS=multiple in the environment.
+ *
  * Options of its own: --plan OPERATION=N[,N];...  --seconds S. A plan names the cases in the
  * order in which they are measured; after so many seconds no further case begins.
  *
@@ -292,7 +294,9 @@ int main(int argc, char **argv)
     bool given = false;
     for (int i = 1; i < argc; i++)
         given |= !strcmp(argv[i], "--samples");
-    lab_start(argc, argv, MPI_THREAD_SINGLE, 1);
+    const char *threads = getenv("LAB_THREADS");
+    bool is_multiple = threads && !strcmp(threads, "multiple");
+    lab_start(argc, argv, is_multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, 1);
     struct manner how = {.patience = plan        ? 0.05
                                      : lab.quick ? 0.1
                                                  : 1,

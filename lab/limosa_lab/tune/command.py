@@ -41,7 +41,7 @@ EPILOG = """examples:
 MINUTES = 3.0
 QUICK_MINUTES = 0.75
 CHECK = 0.2
-PROGRAMS = 0.3
+PROGRAMS = 0.4
 VERIFY_MINUTES = 4.0
 RANKS = [2, 3, 4]
 # What was asked for, so that an interrupted command goes on.
@@ -223,7 +223,7 @@ def _tuned(job: Job, recording: Recording) -> list[Table]:
     tables: list[Table] = []
     if pairs:
         seconds = PROGRAMS * job.seconds(usual, len(found))
-        _, parts, tables, _ = _in_programs(job, "programs", pairs, parts, seconds)
+        _, parts, tables, _ = _in_programs(job, "programs", pairs, parts, seconds, are_candidates=True)
     for part in parts.values():
         tables += [report.entries(part.title, part.kept), report.dropped(part.title, part.dropped)]
     store.write(job.file, recording.environment, parts)
@@ -233,9 +233,12 @@ def _tuned(job: Job, recording: Recording) -> list[Table]:
 
 
 def _in_programs(
-    job: Job, name: str, pairs: Sequence[Pair], parts: dict[str, Part], seconds: float
+    job: Job, name: str, pairs: Sequence[Pair], parts: dict[str, Part], seconds: float, *, are_candidates: bool = False
 ) -> tuple[Recording, dict[str, Part], list[Table], int]:
-    """Measure programs into the folder of this name, and take back what makes any of them slower.
+    """Measure programs into the folder of this name, and take back what makes any of them slower, level by level.
+
+    Entries at thread levels that no program has stay as they are. `are_candidates`: the entries have passed the check,
+    which programs without threads make; at MPI_THREAD_MULTIPLE they must gain, too.
 
     Returns
     -------
@@ -254,9 +257,11 @@ def _in_programs(
         for doubt in report.doubts(part.title, measured):
             job.terminal.say(f"warning: {doubt}")
         slower += sum(map(verdict.is_slower, measured.values()))
-        result = verdict.withdraw(pair.entries, measured)
-        others = [entry for entry in part.kept if entry not in pair.entries]
-        result = Verdict([*others, *result.kept], [*part.dropped, *result.dropped])
+        tried = [entry for entry in verdict.at_levels(pair.entries) if entry.level in ("", *job.settings.levels)]
+        others = [entry for entry in verdict.at_levels(part.kept) if entry not in tried]
+        confirmed = verdict.confirm(tried, measured) if are_candidates else Verdict(tried, [])
+        result = verdict.withdraw(confirmed.kept, measured)
+        result = Verdict([*others, *result.kept], [*part.dropped, *confirmed.dropped, *result.dropped])
         parts[pair.plain.name] = part.with_verdict(result, report.answer(part.title, pair.entries, measured))
     return recording, parts, tables, slower
 
@@ -350,7 +355,14 @@ def _compare(given: argparse.Namespace) -> int:
         tried = [*one.kept, *other.kept, *(entry for entry, _ in [*one.dropped, *other.dropped])]
         ranks = sorted({entry.ranks for entry in tried if not given.ranks or entry.ranks in given.ranks})
         wanted = [operation for operation in COLLECTIVES if not given.operations or operation in given.operations]
-        cases = [(call, p, n) for call in wanted for p in ranks for n in (sizes if call != "barrier" else [0])]
+        kinds = ["", verdict.THREADED] if any(entry.level for entry in tried) else [""]
+        cases = [
+            (call + kind, p, n)
+            for call in wanted
+            for kind in kinds
+            for p in ranks
+            for n in (sizes if call != "barrier" else [0])
+        ]
         print(report.agreement(one.title, verdict.agreement(one.kept, other.kept, tried, cases), len(cases)))
     if not known:
         raise LabError(f"{given.compare[0]} and {given.compare[1]} have no library in common")

@@ -8,7 +8,7 @@ from limosa_lab.model.fitting import Point
 from limosa_lab.tables import Table
 from limosa_lab.tune.consistency import MARGIN, violations
 from limosa_lab.tune.rules import Entry, Measured
-from limosa_lab.tune.verdict import Agreement, Cases, counting, is_slower, kind_of, mean_ratio
+from limosa_lab.tune.verdict import Agreement, Cases, counting, is_slower, kind_of, level_of, mean_ratio
 from limosa_lab.wording import size
 
 # A case is noisy if repetitions differ by this part of the time, a machine if this part of the cases is.
@@ -26,6 +26,7 @@ def entries(title: str, kept: Sequence[Entry]) -> Table:
         "p",
         "from",
         "to",
+        "threads",
         "predicted gain",
         "model error",
         "measured gain",
@@ -43,7 +44,7 @@ def entries(title: str, kept: Sequence[Entry]) -> Table:
 
 def dropped(title: str, entries: Iterable[tuple[Entry, str]]) -> Table:
     """Give the entries that were predicted and do not hold."""
-    columns = ["operation", "done by", "p", "from", "to", "predicted gain", "why not"]
+    columns = ["operation", "done by", "p", "from", "to", "threads", "predicted gain", "why not"]
     table = Table(f"{title}: predicted, and dropped", columns, words=2)
     for entry, reason in entries:
         table.rows.append([*_where(entry), _percent(entry.predicted), reason])
@@ -120,7 +121,8 @@ def agreement(title: str, found: Agreement, cases: int) -> str:
         f"{found.changed} that either changes, they decide alike at {found.alike}, and otherwise within the noise at "
         f"{found.within_noise} ({_percent(changed / max(found.changed, 1))} together)."
     )
-    shown = ", ".join(f"{name} of {size(n)} ({p} ranks)" for name, p, n in found.different[:8])
+    where = [(name.partition("@")[0], size(n), p, level_of(name)) for name, p, n in found.different[:8]]
+    shown = ", ".join(f"{name} of {n} ({p} ranks, threads: {level})" for name, n, p, level in where)
     more = f" and {len(found.different) - 8} more" if len(found.different) > 8 else ""
     return text + (f" Different: {shown}{more}." if shown else "")
 
@@ -148,7 +150,7 @@ def _changed(kept: Sequence[Entry], measured: Cases) -> list[Measured]:
 def _where(entry: Entry) -> list[str]:
     by = entry.way.partition(" = ")[2] or entry.way
     limits = [size(entry.low), "any" if entry.high is None else size(entry.high)]
-    return [entry.operation, by, str(entry.ranks), *limits]
+    return [entry.operation, by, str(entry.ranks), *limits, entry.level or "any"]
 
 
 def _percent(value: float) -> str:

@@ -1,13 +1,17 @@
 /* Which operation is done by which combination of others (a recipe), for how many ranks and bytes.
  *
- * The variable LIMOSA_TUNED holds rules with semicolons between them, each of three words:
+ * The variable LIMOSA_TUNED holds rules with semicolons between them, each of three or four words:
  *
  *     bcast=scatter+allgather 8 65536-1048576
  *     allreduce=reduce+bcast * 0-*
+ *     barrier=allreduce 2 0-* single-serialized
  *
- * the recipe, the number of ranks (* for any), and the bytes from-to (* for no end). Bytes are those of the models
- * (limosa_lab/model/metrics.py): of the message or vector; all blocks together for operations with blocks.
- * The first rule that fits is taken. All ranks have the same rules, since the launcher gives them all one variable.
+ * the recipe, the number of ranks (* for any), the bytes from-to (* for no end), and the thread level that MPI has
+ * provided, or the lowest and the highest such level (single, funneled, serialized, multiple). Without the fourth word
+ * a rule holds at each level. Bytes are those of the models (limosa_lab/model/metrics.py): of the message or vector;
+ * all blocks together for operations with blocks.
+ * The first rule that fits is taken. All ranks have the same rules, since the launcher gives them all one variable, and
+ * select them by the same level (`rules_select`).
  *
  * A text that makes no sense counts as none: rank 0 says what is wrong with it. */
 #ifndef RULES_H
@@ -113,18 +117,26 @@ static const struct {
 
 enum { MOST_RULES = 1000 };
 
+/* Thread levels of MPI; UNKNOWN until they are known, and if ranks have different ones. */
+enum level { UNKNOWN = -1, SINGLE, FUNNELED, SERIALIZED, MULTIPLE, LEVELS };
+
+static const char *const levels[LEVELS] = {"single", "funneled", "serialized", "multiple"};
+
 struct rule {
     enum recipe recipe;
     long ranks; /* 0: any */
     long long low, high;
+    enum level lowest, highest;
 };
 
 static struct {
-    struct rule rule[MOST_RULES]; /* by operation, and those of one in the order of the text */
+    struct rule given[MOST_RULES]; /* in the order of the text */
     int count;
-    int end[OPERATIONS];  /* behind the last rule of each operation */
-    bool has[OPERATIONS]; /* has rules, or the text makes no sense, which is to be told */
-    char wrong[200];      /* what is wrong with the text; empty if nothing */
+    bool by_level;                /* some of them hold at some levels only */
+    struct rule rule[MOST_RULES]; /* those that hold: by operation, and those of one in the order of the text */
+    int end[OPERATIONS];          /* behind the last rule of each operation */
+    bool has[OPERATIONS];         /* has rules, or the text makes no sense, which is to be told */
+    char wrong[200];              /* what is wrong with the text; empty if nothing */
 } rules;
 
 /* A number without a sign at `*at`, which is moved behind it, or `any` for an asterisk. */
@@ -142,6 +154,25 @@ static bool read_number(char **at, long long any, long long *number)
     return !errno;
 }
 
+/* The level that a word of so many characters names; UNKNOWN if it is none. */
+static enum level read_level(const char *word, size_t length)
+{
+    for (int level = SINGLE; level < LEVELS; level++)
+        if (strlen(levels[level]) == length && !strncmp(levels[level], word, length))
+            return (enum level)level;
+    return UNKNOWN;
+}
+
+/* One level, or two with a hyphen between them. */
+static bool read_levels(const char *text, struct rule *rule)
+{
+    size_t length = strcspn(text, "-");
+    const char *highest = text[length] ? text + length + 1 : text;
+    rule->lowest = read_level(text, length);
+    rule->highest = read_level(highest, strlen(highest));
+    return rule->lowest != UNKNOWN && rule->lowest <= rule->highest;
+}
+
 static bool read_rule(char *text, struct rule *rule)
 {
     size_t length = strcspn(text, " ");
@@ -152,25 +183,30 @@ static bool read_rule(char *text, struct rule *rule)
     char *at = text + length;
     long long ranks = 0;
     bool well = rule->recipe != ITSELF && *at++ == ' ' && read_number(&at, 0, &ranks) && *at++ == ' ' &&
-                read_number(&at, 0, &rule->low) && *at++ == '-' && read_number(&at, INT64_MAX, &rule->high) && !*at;
+                read_number(&at, 0, &rule->low) && *at++ == '-' && read_number(&at, INT64_MAX, &rule->high);
     rule->ranks = (long)ranks;
-    return well && rule->low <= rule->high;
+    rule->lowest = SINGLE;
+    rule->highest = MULTIPLE;
+    return well && rule->low <= rule->high && (!*at || (*at == ' ' && read_levels(at + 1, rule)));
 }
 
-/* Puts the rules of each operation together: calls look at those of their own alone. */
-static void sort_rules(void)
+/* Takes the rules that hold at a level, at UNKNOWN those that hold at each, and puts those of each operation together:
+ * calls look at those of their own alone. */
+static void rules_select(enum level level)
 {
-    static struct rule sorted[MOST_RULES];
+    enum level least = level == UNKNOWN ? MULTIPLE : level, most = level == UNKNOWN ? SINGLE : level;
     int count = 0;
     for (int operation = 0; operation < OPERATIONS; operation++) {
         int before = count;
-        for (int i = 0; i < rules.count; i++)
-            if (recipes[rules.rule[i].recipe].operation == (enum operation)operation)
-                sorted[count++] = rules.rule[i];
+        for (int i = 0; i < rules.count; i++) {
+            const struct rule *rule = &rules.given[i];
+            if (recipes[rule->recipe].operation == (enum operation)operation && rule->lowest <= most &&
+                rule->highest >= least)
+                rules.rule[count++] = *rule;
+        }
         rules.end[operation] = count;
         rules.has[operation] = count > before || *rules.wrong;
     }
-    memcpy(rules.rule, sorted, sizeof sorted);
 }
 
 /* When the library is loaded, so that calls need not look whether it was done. */
@@ -182,7 +218,8 @@ __attribute__((constructor)) static void read_rules(void)
         one += strspn(one, " ");
         if (!*one)
             continue;
-        if (rules.count == MOST_RULES || !read_rule(one, &rules.rule[rules.count])) {
+        struct rule *rule = &rules.given[rules.count];
+        if (rules.count == MOST_RULES || !read_rule(one, rule)) {
             if (rules.count == MOST_RULES)
                 snprintf(rules.wrong, sizeof rules.wrong, "there are more than %d rules", MOST_RULES);
             else
@@ -190,10 +227,11 @@ __attribute__((constructor)) static void read_rules(void)
             rules.count = 0;
             break;
         }
+        rules.by_level |= rule->lowest != SINGLE || rule->highest != MULTIPLE;
         rules.count++;
     }
     free(text);
-    sort_rules();
+    rules_select(UNKNOWN);
 }
 
 static int first_rule(enum operation operation)

@@ -44,6 +44,9 @@ RECIPES = frozenset(
     )
 )
 
+# Ranges of MPI's thread levels that rules are for: with MPI_THREAD_MULTIPLE libraries take other ways.
+BELOW, MULTIPLE = LEVELS = ("single-serialized", "multiple")
+
 # Operations whose rows have the bytes of one rank's contribution, not of all together.
 PER_RANK = ("gather", "allgather")
 # Algorithms of Limosa that need access to other ranks' memory.
@@ -88,6 +91,8 @@ class Entry:
         Rows for Limosa's table of algorithms; none for other libraries.
     evidence
         What was measured, if it was.
+    level
+        The thread levels of the programs that it is for, one of `LEVELS`; empty: all programs.
 
     """
 
@@ -101,11 +106,12 @@ class Entry:
     rows: tuple[str, ...] = ()
     evidence: tuple[Measured, ...] = ()
     curve: tuple[tuple[int, float], ...] = ()
+    level: str = ""
 
     def rule(self) -> str:
         """Write the entry as a rule for ``substitute.c``."""
         end = "*" if self.high is None else str(self.high)
-        return f"{self.way.replace(' ', '')} {self.ranks} {self.low}-{end}"
+        return f"{self.way.replace(' ', '')} {self.ranks} {self.low}-{end} {self.level}".rstrip()
 
     def within(self, low: int, high: int | None, evidence: Sequence[Measured]) -> Entry:
         """Narrow the entry, with its rows, to these sizes, of which this was measured."""
@@ -139,8 +145,15 @@ def row(operation: str, word: str, p: int, low: int, high: int | None) -> str:
 
 
 def rules_text(entries: list[Entry]) -> str:
-    """Write entries as the value of ``LIMOSA_TUNED``: the first that fits counts, so what saves most comes first."""
-    return ";".join(entry.rule() for entry in sorted(entries, key=lambda entry: -entry.predicted))
+    """Write entries as the value of ``LIMOSA_TUNED``: the first that fits counts, so what saves most comes first.
+
+    Entries for each of the thread levels that are the same otherwise are one rule.
+    """
+    levels: dict[str, set[str]] = {}
+    for entry in sorted(entries, key=lambda entry: -entry.predicted):
+        levels.setdefault(replace(entry, level="").rule(), set()).add(entry.level)
+    of_all = [("",) if "" in found or found >= set(LEVELS) else sorted(found) for found in levels.values()]
+    return ";".join(f"{rule} {level}".rstrip() for rule, found in zip(levels, of_all, strict=True) for level in found)
 
 
 def everything() -> list[str]:

@@ -26,16 +26,18 @@ from limosa_lab.records import Recording
 from limosa_lab.study.measure import has_standard_abi
 from limosa_lab.terminal import Terminal
 from limosa_lab.tune import verdict
-from limosa_lab.tune.rules import Entry, rules_text
-from limosa_lab.tune.variants import WAYS, Forced, InNumPy, Plain, Substituted, TunedLimosa
+from limosa_lab.tune.rules import LEVELS, MULTIPLE, Entry, rules_text
+from limosa_lab.tune.variants import WAYS, Forced, InNumPy, Plain, Substituted, Threaded, TunedLimosa, Variant
 
 # How often a case is measured at least when two ways are compared, and how many rounds there are at most.
 ROUNDS = 3
 MOST_ROUNDS = 1000
 # Cases of a run: a short one sees the processors of a virtual machine in one placement (`limosa_lab.placement`).
 CASES_OF_A_RUN = 64
-# Languages of the programs with which a tuning is measured.
-LANGUAGES = ("c", "numpy")
+# Languages of the programs with which a tuning is measured, with the thread levels of these programs.
+LANGUAGES = {"c": LEVELS, "numpy": (MULTIPLE,)}
+# Suffixes of the operations that programs of other kinds than plain C measure.
+SUFFIXES: Mapping[type[Variant], str] = {InNumPy: verdict.NUMPY, Threaded: verdict.THREADED}
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,12 @@ class Settings:
     seed: int
     quick: bool
     limosa: Path | None
-    languages: Sequence[str] = LANGUAGES
+    languages: Sequence[str] = tuple(LANGUAGES)
+
+    @property
+    def levels(self) -> set[str]:
+        """The thread levels of the programs in these languages."""
+        return {level for language in self.languages for level in LANGUAGES[language]}
 
 
 @dataclass(frozen=True)
@@ -99,8 +106,16 @@ def in_turns(name: str, pairs: Sequence[Pair], settings: Settings, seconds: floa
         both = [known[one, ranks] for one in beside[library]]
         lost = {case for one in both for case in one.lost}
         wanted = all_cases.get((beside[library][0], ranks), [])
-        cases = plan.compared(wanted, known[library, ranks].times, both[0].times, both[1].times, lost, ROUNDS)
-        return cases[:CASES_OF_A_RUN]
+        # Only rounds count that the verdict will compare.
+        times = {
+            case: verdict.times_of_both(
+                [*both[0].rounds.get(case, ()), *both[1].rounds.get(case, ())], *beside[library]
+            )
+            for case in wanted
+        }
+        before, after = ({case: of_both[at] for case, of_both in times.items()} for at in range(2))
+        own = before if library == beside[library][0] else after
+        return plan.compared(wanted, own, before, after, lost, ROUNDS)[:CASES_OF_A_RUN]
 
     ranks = sorted({p for _, p in all_cases})
     options = _options(settings, ranks, seconds, MOST_ROUNDS, [], [])
@@ -128,12 +143,17 @@ def with_all_cases(one: Pair, settings: Settings, ranks: Iterable[int]) -> Pair:
 def in_programs(one: Pair, settings: Settings) -> list[Pair]:
     """Give the pair in C and in NumPy, with each call alone and back to back, with root 0 and roots by turns.
 
-    NumPy needs mpi4py and a library with the standard ABI.
+    Programs in C have the levels MPI_THREAD_SINGLE and MPI_THREAD_MULTIPLE, except with Limosa, which provides the
+    latter to all. NumPy needs mpi4py and a library with the standard ABI.
     """
     cases = {
         p: [(name + kind, n) for name, n in of_ranks for kind in _kinds(name)] for p, of_ranks in one.cases.items()
     }
-    found = [replace(one, cases=cases)] if "c" in settings.languages else []
+    found = []
+    if "c" in settings.languages:
+        found.append(replace(one, cases=cases))
+        if not isinstance(one.plain, Limosa):
+            found.append(replace(one, plain=Threaded(one.plain), tuned=Threaded(one.tuned), cases=cases))
     can_numpy = settings.limosa is None and find_spec("mpi4py") and has_standard_abi(one.plain)
     if "numpy" in settings.languages and can_numpy:
         tuned = one.tuned
@@ -169,7 +189,7 @@ def cases_of(entries: Iterable[Entry], settings: Settings) -> dict[int, list[Cas
 def compare(recording: Recording, measured: Pair) -> verdict.Cases:
     """Give the times without and with the entries of a pair."""
     found = verdict.compare(recording.samples, measured.plain.name, measured.tuned.name, machine.processors())
-    suffix = verdict.NUMPY if isinstance(measured.plain, InNumPy) else ""
+    suffix = next((suffix for kind, suffix in SUFFIXES.items() if isinstance(measured.plain, kind)), "")
     return {(name + suffix, p, n): case for (name, p, n), case in found.items()}
 
 

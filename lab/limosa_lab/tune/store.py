@@ -17,7 +17,7 @@ from typing import Any
 
 from limosa_lab import machine, output
 from limosa_lab.errors import LabError
-from limosa_lab.tune.rules import Entry, Measured, rules_text
+from limosa_lab.tune.rules import LEVELS, Entry, Measured, rules_text
 from limosa_lab.tune.verdict import Verdict
 
 FORMAT = 1
@@ -131,5 +131,7 @@ def _entry(plain: Mapping[str, Any]) -> Entry:
     data = {name: value for name, value in plain.items() if name != "reason"}
     evidence: Sequence[Mapping[str, Any]] = data.pop("evidence")
     rows: Sequence[str] = data.pop("rows")
+    if data.get("level", "") not in ("", *LEVELS):
+        raise ValueError(f"`{data['level']}` is not one of the thread levels {', '.join(LEVELS)}")
     curve = tuple((int(n), float(gain)) for n, gain in data.pop("curve", ()))
     return Entry(**data, rows=tuple(rows), evidence=tuple(Measured(**case) for case in evidence), curve=curve)

@@ -5,9 +5,12 @@
  * variable LIMOSA_TUNED (rules.h); without rules for an operation its calls are passed on at once.
  *
  * Contract
- * - All ranks replace a call or none does: what decides is known to all alike, the number of ranks and the bytes.
+ * - All ranks replace a call or none does: what decides is known to all alike, the number of ranks and the bytes, and
+ *   the thread level.
  * - Passed on: calls on intercommunicators, without data, with 2 GB and more, or with arguments that are wrong, which
  *   the library then finds itself.
+ * - Rules for a thread level hold from MPI_Init or MPI_Init_thread on, if all ranks have the same level; otherwise, and
+ *   with the Sessions model alone, only rules without a level do.
  * - Between calls the rules and memory for intermediate data are kept (scratch.h).
  *
  * It is compiled with the mpi.h of the library that it is used with: for all libraries behind the standard ABI that is
@@ -37,6 +40,26 @@ static bool tell(MPI_Comm comm)
     return false;
 }
 
+/* MPI_Init or MPI_Init_thread has made MPI_COMM_WORLD. */
+static bool has_world;
+/* A communicator has ranks of another MPI_COMM_WORLD. Their thread level may differ, and their launcher may not have
+ * loaded this library: on that communicator nothing is replaced. */
+static bool has_foreign_ranks;
+
+static bool is_in_world(MPI_Comm comm)
+{
+    MPI_Group world, own, foreign;
+    int count = 0;
+    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    PMPI_Comm_group(comm, &own);
+    PMPI_Group_difference(own, world, &foreign);
+    PMPI_Group_size(foreign, &count);
+    PMPI_Group_free(&world);
+    PMPI_Group_free(&own);
+    PMPI_Group_free(&foreign);
+    return count == 0;
+}
+
 /* Does a call on this communicator come into question? Operations without rules do not come here: their functions pass
  * calls on at once (entries.h). */
 static bool is_open(enum operation operation, MPI_Comm comm, struct group *g)
@@ -44,7 +67,8 @@ static bool is_open(enum operation operation, MPI_Comm comm, struct group *g)
     if (comm == MPI_COMM_NULL || *rules.wrong)
         return tell(comm);
     g->comm = comm;
-    return !PMPI_Comm_size(comm, &g->size) && g->size > 1 && rules_have(operation, g->size);
+    return !PMPI_Comm_size(comm, &g->size) && g->size > 1 && rules_have(operation, g->size) &&
+           (!has_foreign_ranks || is_in_world(comm));
 }
 
 /* The recipe for a call of so many bytes; ITSELF if there is none. Bytes need the size of a datatype alone: what is not
@@ -388,6 +412,45 @@ CALL reduce_scatter(int *code, const void *sendbuf, void *recvbuf, MPI_Count (*g
 
 /* --- the functions -------------------------------------------------------------------------------------------------
  */
+
+/* Selects the rules for the thread level, if all ranks have the same: the standard lets them ask for different ones. */
+static void enter_world(void)
+{
+    int provided;
+    has_world = true;
+    if (!rules.by_level || PMPI_Query_thread(&provided))
+        return;
+    int level =
+        (provided >= MPI_THREAD_FUNNELED) + (provided >= MPI_THREAD_SERIALIZED) + (provided >= MPI_THREAD_MULTIPLE);
+    int most[2] = {level, -level};
+    if (!PMPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD) && most[0] == -most[1])
+        rules_select((enum level)level);
+}
+
+int MPI_Init(int *argc, char ***argv)
+{
+    int code = PMPI_Init(argc, argv);
+    if (!code)
+        enter_world();
+    return code;
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    int code = PMPI_Init_thread(argc, argv, required, provided);
+    if (!code)
+        enter_world();
+    return code;
+}
+
+/* The only way to a communicator for collectives that has ranks of several worlds. */
+int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
+{
+    int code = PMPI_Intercomm_merge(intercomm, high, newintracomm);
+    if (!code && has_world && rules.count && !is_in_world(*newintracomm))
+        has_foreign_ranks = true;
+    return code;
+}
 
 int MPI_Barrier(MPI_Comm comm)
 {

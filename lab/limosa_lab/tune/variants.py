@@ -135,6 +135,17 @@ class Substituted(Variant):
         return [*super().launcher(ranks, processors), "env", *variables]
 
 
+class Threaded(Variant):
+    """A library whose programs ask for MPI_THREAD_MULTIPLE."""
+
+    def __init__(self, library: Library) -> None:
+        super().__init__(library, ":multiple", "MPI_THREAD_MULTIPLE")
+
+    def environment(self) -> dict[str, str]:
+        """Give the variable that the programs look at."""
+        return super().environment() | {"LAB_THREADS": "multiple"}
+
+
 class InNumPy(Variant):
     """A library as mpi4py calls it, with arrays: programs have twins in Python."""
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from limosa_lab import placement
 from limosa_lab.model.samples import LOOP, PROGRAM, TURNS, case_name, roots_of, time_of
 from limosa_lab.records import Sample
-from limosa_lab.tune.rules import Entry, Measured
+from limosa_lab.tune.rules import BELOW, LEVELS, MULTIPLE, Entry, Measured
 from limosa_lab.wording import size
 
 # The times of an operation by (operation, ranks, bytes). Suffixes of an operation name the kind of program.
 Cases = Mapping[tuple[str, int, int], Measured]
 # What suffixes say of a program.
-NUMPY = "@numpy"
-KINDS = {NUMPY: "NumPy", LOOP: "back to back", TURNS: "roots by turns"}
+NUMPY, THREADED = "@numpy", "@multiple"
+KINDS = {NUMPY: "NumPy", THREADED: "MPI_THREAD_MULTIPLE", LOOP: "back to back", TURNS: "roots by turns"}
 
 # What is less than this part of the time is no difference, however quiet the machine was.
 LEAST = 0.03
@@ -49,15 +49,20 @@ def compare(
             of_case.setdefault((case_name(sample), sample.ranks, sample.bytes), []).append(sample)
     found = {}
     for (operation, ranks, n), every in of_case.items():
-        known = placement.alike(every)
-        rounds = [
-            sorted(time_of(sample.samples, roots=roots_of(sample)) for sample in known if sample.library == name)
-            for name in (before, after)
-        ]
+        rounds = times_of_both(every, before, after)
         if min(map(len, rounds)) >= 2 and min(map(min, rounds)) > 0:
             (old, old_noise), (new, new_noise) = (_of_rounds(one, ranks > processors) for one in rounds)
             found[operation, ranks, n] = Measured(n, old, new, max(old_noise, new_noise))
     return found
+
+
+def times_of_both(samples: Sequence[Sample], before: str, after: str) -> list[list[float]]:
+    """Give the times of one case with each of two libraries, in order, of the rounds that may be compared."""
+    known = placement.alike(samples)
+    return [
+        sorted(time_of(sample.samples, roots=roots_of(sample)) for sample in known if sample.library == name)
+        for name in (before, after)
+    ]
 
 
 def _of_rounds(times: Sequence[float], oversubscribed: bool) -> tuple[float, float]:
@@ -71,18 +76,17 @@ def _of_rounds(times: Sequence[float], oversubscribed: bool) -> tuple[float, flo
     return middle, (times[-1] - times[0]) / 2 / middle
 
 
-def judge(entries: Sequence[Entry], measured: Cases) -> Verdict:
-    """Tell which entries hold, each narrowed to the ranges of sizes where it does."""
+def judge(entries: Sequence[Entry], measured: Cases, kind: str = "") -> Verdict:
+    """Tell which entries hold in programs of a kind (a suffix), each narrowed to the ranges of sizes where it does."""
     kept, dropped = [], []
     for entry in entries:
+        name = entry.operation + kind
         own = sorted(
-            (case for (name, p, _), case in measured.items() if (name, p) == (entry.operation, entry.ranks)),
+            (case for (of, p, _), case in measured.items() if (of, p) == (name, entry.ranks)),
             key=lambda case: case.bytes,
         )
         # Of several entries that cover a size the first counts, and only that was measured.
-        in_use = [
-            case if counting(entries, entry.operation, entry.ranks, case.bytes) is entry else None for case in own
-        ]
+        in_use = [case if counting(entries, name, entry.ranks, case.bytes) is entry else None for case in own]
         evidence = tuple(case for case in in_use if case)
         if not evidence:
             dropped.append((entry, "not measured"))
@@ -108,16 +112,40 @@ def seen(entries: Sequence[Entry], measured: Cases) -> list[Entry]:
 def counting(entries: Iterable[Entry], operation: str, ranks: int, n: int) -> Entry | None:
     """Give the entry that is in use for a call: of those that cover it the one with the largest predicted gain.
 
-    The operation may have suffixes: each kind of program uses the same entries.
+    The operation may have suffixes: kinds of programs differ by their thread level.
     """
-    bench = operation.partition("@")[0]
-    found = [e for e in entries if (e.operation, e.ranks) == (bench, ranks) and e.covers(n)]
+    bench, levels = operation.partition("@")[0], ("", level_of(operation))
+    found = [e for e in entries if (e.operation, e.ranks) == (bench, ranks) and e.level in levels and e.covers(n)]
     return max(found, key=lambda entry: entry.predicted, default=None)
 
 
 def is_slower(case: Measured) -> bool:
     """Tell whether a case takes longer with the entry, beyond the noise and what is any difference at all."""
     return case.gain < -max(case.noise, LEAST) and case.after - case.before > LEAST_TIME
+
+
+def level_of(operation: str) -> str:
+    """Give the thread level of the programs of a case: mpi4py asks for MPI_THREAD_MULTIPLE."""
+    return MULTIPLE if NUMPY in operation or THREADED in operation else BELOW
+
+
+def at_levels(entries: Iterable[Entry]) -> list[Entry]:
+    """Give entries for each of the thread levels in place of those for all; rows of Limosa's table have no level."""
+    return [
+        replace(entry, level=level)
+        for entry in entries
+        for level in ([entry.level] if entry.rows or entry.level else LEVELS)
+    ]
+
+
+def confirm(entries: Sequence[Entry], measured: Cases) -> Verdict:
+    """Judge the entries for MPI_THREAD_MULTIPLE by programs with that level; those for lower levels have been judged.
+
+    These are the programs in C, or in NumPy if there are no others.
+    """
+    kind = THREADED if any(THREADED in name for name, _, _ in measured) else NUMPY
+    found = judge([entry for entry in entries if entry.level == MULTIPLE], measured, kind)
+    return Verdict([*(entry for entry in entries if entry.level != MULTIPLE), *found.kept], found.dropped)
 
 
 def kind_of(operation: str) -> str:
@@ -236,7 +264,8 @@ def agreement(
 def _time_of_way(way: str | None, key: tuple[str, int, int], tried: Iterable[Entry]) -> tuple[float, float]:
     """Give the time of a way by that of the library itself, and its noise, at the nearest size that was measured."""
     operation, ranks, n = key
-    of_way = [one for one in tried if (one.operation, one.ranks, one.way) == (operation, ranks, way)]
+    wanted, levels = (operation.partition("@")[0], ranks, way), ("", level_of(operation))
+    of_way = [one for one in tried if (one.operation, one.ranks, one.way) == wanted and one.level in levels]
     cases = [case for one in of_way for case in one.evidence]
     if not cases:
         return 1.0, 0.0
