@@ -17,8 +17,10 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
-# Python compiles a module where it is first imported; most are never.
+# Python compiles a module where it is first imported; most are never. It must keep the result: otherwise each rank of
+# each test compiles all modules that it imports.
 INSTALL := $(PIP) install --no-compile
+unexport PYTHONDONTWRITEBYTECODE
 
 # What the wheel is made of: a change here installs it again.
 WHEEL_SOURCES := $(shell find api crates java kernels lab octave python -type f -not -path '*/tests/*' \
