@@ -11,7 +11,8 @@ use limosa_api::coverage::Glue;
 use limosa_api::{Table, coverage, header};
 
 /// Returns the path of the library. Cargo does not build a `cdylib` for the tests of its own package, so the first
-/// caller builds it, beside the tests.
+/// caller builds it, beside the tests: with the features of the dependencies that the tests of the workspace have, so
+/// that only this crate is compiled.
 pub fn library() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
@@ -19,7 +20,7 @@ pub fn library() -> PathBuf {
         let profile = test.ancestors().nth(2).expect("the test is in target/<profile>/deps");
         let mut cargo = Command::new(env!("CARGO"));
         cargo
-            .args(["build", "--quiet", "--package", "limosa-abi", "--target-dir"])
+            .args(["build", "--quiet", "--workspace", "--lib", "--test", "abi", "--target-dir"])
             .arg(profile.parent().expect("target"));
         if profile.ends_with("release") {
             cargo.arg("--release");
