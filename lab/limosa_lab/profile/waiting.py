@@ -144,7 +144,7 @@ def _of_message(sent: _Side, received: _Side, offsets: dict[int, float]) -> Iter
 
 
 def _of_collectives(sides: Iterable[_Side], offsets: dict[int, float]) -> Iterator[_Candidate]:
-    """Give for which ranks others may have waited in collective operations: of those that began before the end, the last."""
+    """Give for which rank others may have waited in a collective operation: the last to begin before one has ended."""
     calls: dict[Hashable, list[_Side]] = defaultdict(list)
     for side in sides:
         if side.operation.together is not None:
