@@ -113,7 +113,7 @@ def until_ranks_wait(launcher: int, ranks: set[int], seconds: float = 0.0) -> No
 
 
 def kill_rank_unseen(launcher: int, victim: int, witness: int) -> None:
-    """Kills a rank, and lets the launcher know only after another one has noticed that waits for it in the library."""
+    """Kills a rank, and lets the launcher know only after a second one has noticed that waits for it in the library."""
     until_ranks_wait(launcher, {witness})
     until(  # before, only the launcher watches it
         lambda: any(each["rank"] == victim and each["state"] != "no MPI" for each in ranks_of(launcher)),

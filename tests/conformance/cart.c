@@ -125,7 +125,7 @@ static void check_grid(int n, const int *dims, const int *periods)
             }
             CHECK_INT(source, expected[0]);
             CHECK_INT(destination, expected[1]);
-            /* The neighbour exchange, with nobody beyond the border. */
+            /* The neighbour exchange, with no rank beyond the border. */
             int in = -1;
             OK(MPI_Sendrecv(&rank, 1, MPI_INT, destination, d, &in, 1, MPI_INT, source, d, cart, MPI_STATUS_IGNORE));
             CHECK_INT(in, source == MPI_PROC_NULL ? -1 : source);

@@ -111,7 +111,7 @@ static void many_are_found_by_waitany_and_tests(void)
     check_many();
 }
 
-/* Nobody waits for its operations before the last rank says so, in a message. */
+/* No rank waits for its operations before the last rank says so, in a message. */
 static void a_rank_that_receives_holds_nobody_up(void)
 {
     start_many();

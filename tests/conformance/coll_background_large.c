@@ -159,7 +159,7 @@ static void with_gaps(void)
     free(got);
 }
 
-/* In the order of ranks: the affine functions x -> a x + b, one after the other, modulo 2^64. */
+/* In the order of ranks: the affine functions x -> a x + b, in turn, modulo 2^64. */
 static void compose(void *in, void *inout, int *n, MPI_Datatype *type)
 {
     unsigned long long *left = in, *right = inout;
@@ -233,8 +233,8 @@ static void prefixes(void)
     free(values);
 }
 
-/* Ranks that disagree about the length: whoever is told sees it in the status before it completes the request, and the
- * communicator works on. */
+/* Ranks that disagree about the length: a rank that is told sees it in the status before it completes the request, and
+ * the communicator works on. */
 static void disagreement(void)
 {
     if (lt_size == 1)

@@ -1,6 +1,6 @@
 /* Ranks that call different collectives, or one with different roots or operations: every rank gets an
- * error that says who called what, in that call or in a later one on the communicator; all later ones fail; nothing
- * hangs. The standard calls such programs erroneous; this is the library's promise. */
+ * error that says which rank called what, in that call or in a later one on the communicator; all later ones fail;
+ * nothing hangs. The standard calls such programs erroneous; this is the library's promise. */
 #include "coll.h"
 
 enum { MOST = 200000, LATER = 3 };
@@ -61,7 +61,7 @@ static void disagree(const char *what, action *most, int which, action *other, i
     int length, told = 0, code = MPI_SUCCESS;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
-    /* Who is still in a barrier before that, by slow messages, when the others disagree, may be told there. */
+    /* A rank still in a barrier before that, by slow messages, when the others disagree, may be told there. */
     for (int later = n % 2 ? -1 : 0; later <= LATER && !told; later++) {
         if (later != 0)
             code = MPI_Barrier(comm);
@@ -128,7 +128,7 @@ static void everybody_is_told(void)
     free(out), free(in);
 }
 
-/* Every rank takes itself for the root: all send, nobody receives. */
+/* Every rank takes itself for the root: all send, no rank receives. */
 static void all_roots_are_told(void)
 {
     int value = 0, told = 0;

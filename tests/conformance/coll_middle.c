@@ -107,7 +107,7 @@ static void they_give_what_they_should(void)
         all_of_them(k);
 }
 
-/* What the root has sent must not change under those who have not read it yet. */
+/* What the root has sent must not change under ranks that have not read it yet. */
 static void a_root_runs_ahead_of_ranks_that_are_late(void)
 {
     for (int k = 0; k < 150; k++) {

@@ -1,7 +1,7 @@
 /* Barrier, broadcast, gather, scatter, allgather and their v forms: MPI-5 sections 6.3 to 6.7. */
 #include "coll.h"
 
-/* Nobody leaves a barrier before everybody has come: each rank reports its arrival to rank 0 first. */
+/* No rank leaves a barrier before all have come: each rank reports its arrival to rank 0 first. */
 static void barrier(void)
 {
     for (int round = 0; round < 20; round++) {
@@ -237,7 +237,7 @@ static void allgatherv(void)
     }
 }
 
-/* Bytes on one side, the extent of a column on the other: columns of ranks gathered into a row-major matrix. */
+/* Bytes on one side, the extent of a column at the receiver: columns of ranks gathered into a row-major matrix. */
 static void gather_columns(void)
 {
     enum { ROWS = 40 };

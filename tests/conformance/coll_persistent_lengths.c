@@ -30,7 +30,7 @@ static int is_filled(const char *place, int n, int from, int to, int start)
     return 1;
 }
 
-/* Blocks one behind the other, in a new buffer. */
+/* Blocks in sequence, in a new buffer. */
 static char *lay_out(int blocks, const int *counts, int *places)
 {
     int at = 0;

@@ -128,7 +128,7 @@ static void gaps_hold(const worker *w, const char *what, const buffer *b)
         wrong(w, what, b->n, b->at[b->n * b->stride], GAP);
 }
 
-/* Combines the pairs of ranks [first, last]: x -> a x + b, one after the other, which does not commute. */
+/* Combines the pairs of ranks [first, last]: x -> a x + b, in turn, which does not commute. */
 static void composed(const worker *w, int first, int last, int i, unsigned result[2])
 {
     result[0] = 1, result[1] = 0;

@@ -1,5 +1,5 @@
 /* Functions of the program in reductions in the background: MPI-5 sections 6.9.5, 6.12 and 11.6.2. The program asks for
- * no threads, so its functions run in its only one, and nobody holds anything meanwhile that a function may need. */
+ * no threads, so its functions run in its only one, and no thread holds anything meanwhile that a function may need. */
 #include "limosa_test.h"
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 
 enum { KINDS = 6, LARGE = 1 << 19, MANY = 200 };
 
-/* x -> a * x + b; one after the other they depend on the order. */
+/* x -> a * x + b; in turn they depend on the order. */
 typedef struct {
     unsigned a, b;
 } map;
@@ -124,7 +124,7 @@ static void check_calls(void)
     CHECK_INT(wrong_answers, 0);
 }
 
-/* Ranks compute while reductions are under way: whoever else makes progress leaves the program's function alone. */
+/* Ranks compute while reductions are under way: other threads that make progress leave the program's function alone. */
 static void while_computing(void)
 {
     const int lengths[] = {1, 1000, LARGE};

@@ -31,7 +31,7 @@ static void idup_with_info(void)
     char value[8];
     int flag, room = sizeof value;
     OK(MPI_Info_get_string(used, "mpi_assert_no_any_tag", &room, value, &flag));
-    CHECK(!flag || !strcmp(value, "false")); /* MPI_Comm_idup copies no hints of another one */
+    CHECK(!flag || !strcmp(value, "false")); /* MPI_Comm_idup copies no hints */
     OK(MPI_Info_free(&used));
     OK(MPI_Comm_free(&comm));
     OK(MPI_Comm_free(&second));
@@ -52,7 +52,7 @@ static void isendrecv_and_replace(void)
     CHECK(value[0] == previous && value[1] == previous * 10 && value[2] == 5);
     OK(MPI_Get_count(&status, MPI_INT, &count));
     CHECK_INT(count, 3);
-    /* Nobody at one end. */
+    /* No rank at one end. */
     value[0] = 77;
     OK(MPI_Isendrecv_replace(value, 1, MPI_INT, MPI_PROC_NULL, 2, MPI_PROC_NULL, 2, MPI_COMM_WORLD, &request));
     OK(MPI_Wait(&request, &status));

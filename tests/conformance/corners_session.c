@@ -51,7 +51,7 @@ static void what_does_not_belong_together(void)
     /* Operations on groups of different sessions are erroneous, which an implementation need not notice. */
     if (MPI_Group_union(mine, theirs, &both) == MPI_SUCCESS)
         OK(MPI_Group_free(&both));
-    OK(MPI_Comm_create_from_group(MPI_GROUP_EMPTY, "nobody", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+    OK(MPI_Comm_create_from_group(MPI_GROUP_EMPTY, "no group", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
     CHECK(comm == MPI_COMM_NULL);
     char longest[MPI_MAX_STRINGTAG_LEN + 2];
     memset(longest, 'a', sizeof longest - 1);

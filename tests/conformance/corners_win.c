@@ -41,7 +41,7 @@ static void query_of_ranks_without_memory(void)
     OK(MPI_Win_fence(0, win));
     CHECK_INT(found[3], 42);
     OK(MPI_Win_free(&win));
-    /* Nobody has any. */
+    /* No rank has any. */
     OK(MPI_Win_allocate_shared(0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
     size = 9;
     OK(MPI_Win_shared_query(win, MPI_PROC_NULL, &size, &unit, &found));

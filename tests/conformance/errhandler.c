@@ -96,7 +96,7 @@ static void pardon_file(MPI_File *file, int *code, ...)
     *code = MPI_ERR_OTHER;
 }
 
-/* The handler gets the place of the code that the call returns, and may put another one there. */
+/* The handler gets the place of the code that the call returns, and may replace it there. */
 static void code_of_the_handler(void)
 {
     MPI_Errhandler mine;

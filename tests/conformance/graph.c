@@ -88,7 +88,7 @@ static void wrong_graphs_are_refused(void)
     FAILS(MPI_ERR_ARG, MPI_Graph_create(MPI_COMM_WORLD, 1, NULL, edges, 0, &comm));
     FAILS(MPI_ERR_ARG, MPI_Graph_map(MPI_COMM_WORLD, lt_size + 1, many, edges, &place));
 
-    /* Whoever is wrong takes part, so that the others do not wait: it gets the error, they get a communicator. */
+    /* A rank that is wrong takes part, so that the others do not wait: it gets the error, they get a communicator. */
     int wrong = lt_rank == lt_size - 1, source = wrong ? lt_size : lt_rank, degree = 1, destination = 0, weight = -1;
     if (wrong) {
         FAILS(MPI_ERR_RANK, MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &source, &degree, &destination, MPI_UNWEIGHTED,
@@ -258,7 +258,7 @@ static void reordering_brings_neighbours_to_one_host(void)
             OK(MPI_Dist_graph_create(mixed, 1, &rank, &degree, &next, &weight, MPI_INFO_NULL, 1, &comm));
         }
         CHECK_INT(hops(comm), fewest);
-        /* Whoever has a rank now has the edges that the node of that rank was given. */
+        /* The process that has a rank now has the edges that the node of that rank was given. */
         int from, to, from_weight, to_weight;
         OK(MPI_Comm_rank(comm, &got));
         OK(MPI_Dist_graph_neighbors(comm, 1, &from, &from_weight, 1, &to, &to_weight));

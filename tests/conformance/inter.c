@@ -61,7 +61,7 @@ static void check_messages(MPI_Comm inter)
     OK(MPI_Waitall(2 * remote, requests, MPI_STATUSES_IGNORE));
     for (int r = 0; r < remote; r++)
         CHECK_INT(received[r], world_rank(inter, r, 1));
-    /* From anybody: the status has a rank of the remote group. */
+    /* From any rank: the status has a rank of the remote group. */
     for (int r = 0; r < remote; r++)
         OK(MPI_Isend(&mine, 1, MPI_INT, r, 6, inter, &requests[r]));
     for (int r = 0; r < remote; r++) {
@@ -70,7 +70,7 @@ static void check_messages(MPI_Comm inter)
         CHECK_INT(any, world_rank(inter, status.MPI_SOURCE, 1));
     }
     OK(MPI_Waitall(remote, requests, MPI_STATUSES_IGNORE));
-    /* A pair: blocking, with MPI_PROC_NULL for whoever has no partner. */
+    /* A pair: blocking, with MPI_PROC_NULL for ranks without partner. */
     int partner = rank < remote ? rank : MPI_PROC_NULL;
     any = UNTOUCHED;
     OK(MPI_Sendrecv(&mine, 1, MPI_INT, partner, 7, &any, 1, MPI_INT, partner, 7, inter, MPI_STATUS_IGNORE));
@@ -186,7 +186,7 @@ static void parts_of_both_groups(void)
     if (part != MPI_COMM_NULL)
         OK(MPI_Comm_free(&part));
 
-    /* The first of each group; and nobody of one. */
+    /* The first of each group; and none of one. */
     MPI_Group mine, first;
     int zero = 0;
     OK(MPI_Comm_group(inter, &mine));
@@ -429,7 +429,8 @@ static void barriers_wait_for_the_other_group(void)
         MPI_Request request;
         OK(MPI_Ibarrier(inter, &request));
         if (rank == 0) {
-            /* The first of each group waits for the other's word before it looks: nobody needs it for the barrier. */
+            /* The first of each group waits for its partner's word before it looks: no rank needs it for the barrier.
+             */
             int word = round;
             OK(MPI_Sendrecv(&word, 1, MPI_INT, 0, 8, &come, 1, MPI_INT, 0, 8, inter, MPI_STATUS_IGNORE));
             CHECK_INT(come, round);
@@ -517,7 +518,7 @@ static void from_groups_of_sessions(void)
                                         &inter));
     CHECK(inter == MPI_COMM_NULL);
     inter = MPI_COMM_WORLD;
-    OK(MPI_Intercomm_create_from_groups(mine, 0, MPI_GROUP_EMPTY, 0, "nobody", MPI_INFO_NULL, MPI_ERRORS_RETURN,
+    OK(MPI_Intercomm_create_from_groups(mine, 0, MPI_GROUP_EMPTY, 0, "no group", MPI_INFO_NULL, MPI_ERRORS_RETURN,
                                         &inter));
     CHECK(inter == MPI_COMM_NULL);
     OK(MPI_Group_free(&mine));

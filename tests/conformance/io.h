@@ -2,7 +2,7 @@
  *
  * The folder is one of `LT_FOLDER` (the runner gives its own, which it removes) or of /tmp. It is made before the first
  * test and removed after the last one. Rank 0 looks at files by the functions of the system, after a barrier: what a
- * closed or synchronised file has is there for everybody.
+ * closed or synchronised file has is there for all ranks.
  */
 #ifndef LIMOSA_IO_H
 #define LIMOSA_IO_H

@@ -50,7 +50,7 @@ static void overlapping(const char *name, MPI_Datatype filetype, int collective)
         OK(MPI_File_read_at(file, 0, in, N, MPI_INT, &status));
         CHECK_COUNT(&status, MPI_INT, N);
         torn += !uniform(in, N);
-        /* What is seen is a value that somebody has written, not older than one's own. */
+        /* What is seen is a value that a rank has written, not older than one's own. */
         CHECK(in[0] % 1000 < lt_size && in[0] / 1000 < ROUNDS);
     }
     CHECK_INT(torn, 0);

@@ -286,7 +286,7 @@ static void information(void)
     CHECK_INT(io_size(io_path("info")), -1);
 }
 
-/* What one rank has written and synchronised, another one reads after that. */
+/* What one rank has written and synchronised, a second one reads after that. */
 static void sync_and_see(void)
 {
     MPI_File file = io_new("sync");

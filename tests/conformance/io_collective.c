@@ -13,7 +13,7 @@ static int owner[MOST_PIECES], start[MOST_PIECES + 1], pieces, unit;
 static unsigned char *whole, *own, *got;
 static size_t own_bytes;
 
-/* Cuts a part of the file into pieces and draws who owns each: -1 is nobody. */
+/* Cuts a part of the file into pieces and draws the owner of each: -1 is none. */
 static void draw_pieces(int most)
 {
     unit = (int[]){1, 4, 8}[draw(3)];
@@ -151,7 +151,8 @@ static MPI_Info hints(int which)
     return info;
 }
 
-/* One view: everybody writes in one form and reads in another one. Memory has a gap behind each unit in some rounds. */
+/* One view: all ranks write in one form and read in a different one. Memory has a gap behind each unit in some rounds.
+ */
 static void one_round(MPI_File file, uint64_t seed, int first_form, int n_forms)
 {
     MPI_Datatype etype, filetype, wide, memory;
@@ -223,7 +224,7 @@ static void collective_writers(void)
     random_pieces("collective", 25, 0, 6);
 }
 
-/* Pieces of all ranks lie side by side, and nobody waits for anybody: no write may undo another one. */
+/* Pieces of all ranks lie side by side, and no rank waits: no write may undo another. */
 static void independent_writers(void)
 {
     random_pieces("independent", 25, 6, 2);
@@ -323,7 +324,7 @@ static int element(const int *sizes, const int *starts, const int *parts, int i,
     return ((x * sizes[1] + y) * sizes[2] + z) ^ step << 24;
 }
 
-/* An array of some megabytes is written in blocks, step by step, and each rank reads the block of another one. Its
+/* An array of some megabytes is written in blocks, step by step, and each rank reads the block of a neighbour. Its
  * memory has a gap behind each element in some steps, and some ranks leave theirs out. */
 static void steps_of_a_large_array(void)
 {

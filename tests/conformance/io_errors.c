@@ -107,7 +107,7 @@ static void permissions(void)
         CHECK(chmod(io_path("secret"), geteuid() ? 0 : 0600) == 0 && (!geteuid() || chmod(io_path("locked"), 0) == 0));
     }
     OK(MPI_Barrier(WORLD));
-    if (geteuid() == 0) { /* permissions do not stop root: ask as somebody else */
+    if (geteuid() == 0) { /* permissions do not stop root: ask as a different user */
         chmod(io_folder, 0755);
         setfsuid(65534);
     }

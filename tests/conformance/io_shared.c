@@ -6,7 +6,7 @@
 
 enum { WORDS = 25 };
 
-/* A record says who wrote it, its number, and a pattern of both. */
+/* A record says which rank wrote it, its number, and a pattern of both. */
 static void make_record(int *record, int rank, int number)
 {
     for (int i = 0; i < WORDS; i++)

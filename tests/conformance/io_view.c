@@ -100,7 +100,8 @@ static void holes(void)
     OK(MPI_Type_free(&filetype));
 }
 
-/* Blocks of rows and columns of an array, by subarray and by darray; each rank reads what another one has written. */
+/* Blocks of rows and columns of an array, by subarray and by darray; each rank reads what a different rank has written.
+ */
 static void blocks_of_arrays(void)
 {
     int grid[2] = {0, 0}, wrong = 0;

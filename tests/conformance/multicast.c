@@ -107,7 +107,7 @@ static void wrong_arguments(void)
     OK(MPI_Barrier(comm));
 }
 
-/* Who has room for another length than is sent gets an error, and so does whoever it passes the message on to. */
+/* A rank with room for another length than is sent gets an error, and so do the ranks that it passes the message to. */
 static void lengths_that_differ(void)
 {
     int all[64], values[4] = {0, 0, 0, 0};

@@ -6,7 +6,7 @@
 
 #define MOST 64
 
-/* What one process has: for each block its edge, or -1 if there is no neighbour, and who is at the other end. */
+/* What one process has: for each block its edge, or -1 if there is no neighbour, and the rank at its far end. */
 typedef struct {
     MPI_Comm comm;
     int in, out;
@@ -68,7 +68,7 @@ static void even_blocks(const place *p, int form, int count)
     free(send);
     free(receive);
 
-    /* What everybody gets of this process; the receiver has gaps between elements. */
+    /* What each rank gets of this process; the receiver has gaps between elements. */
     int rank;
     MPI_Comm_rank(p->comm, &rank);
     send = fresh(count);
@@ -153,7 +153,8 @@ static void every_operation(const place *p)
     }
 }
 
-/* The block that goes one way comes from the other: also where both neighbours are the same process, or this one. */
+/* The block that goes one way comes from the opposite side: also where both neighbours are the same process, or this
+ * one. */
 static void grid(int ndims, int *dims, const int *periods)
 {
     place p = {.in = 2 * ndims, .out = 2 * ndims};
@@ -492,7 +493,7 @@ static void on_graphs(void)
     every_operation(&p);
     OK(MPI_Comm_free(&p.comm));
 
-    /* Edges in one direction only: nobody waits, all get the error. */
+    /* Edges in one direction only: no rank waits, all get the error. */
     if (lt_size > 1) {
         int got = 0, one_way = 1;
         for (int r = 0; r < lt_size; r++)

@@ -206,7 +206,7 @@ static void begun_flush(void)
     OK(MPI_Bsend(out, LONG, MPI_BYTE, to, 5, MPI_COMM_WORLD));
     OK(MPI_Buffer_iflush(&flush));
     OK(MPI_Test(&flush, &flag, MPI_STATUS_IGNORE));
-    /* Nobody receives before all have come here. */
+    /* No rank receives before all have come here. */
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Recv(in, LONG, MPI_BYTE, from, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     CHECK_INT(in[LONG - 1], from + 1);

@@ -93,7 +93,7 @@ static void all_to_all_at_once(void)
     free(theirs);
 }
 
-/* Strided on one side, contiguous on the other, and strided on both with different strides. */
+/* Strided on one side, contiguous at the receiver, and strided on both with different strides. */
 static void strided(void)
 {
     enum { BLOCKS = 20000, LENGTH = 25 };

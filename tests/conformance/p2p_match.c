@@ -176,7 +176,7 @@ static void matched_probe(void)
             }
             CHECK(message != MPI_MESSAGE_NULL && message != MPI_MESSAGE_NO_PROC);
             CHECK_STATUS(&status, from, s, MPI_BYTE, sizes[s]);
-            /* The message is taken: nobody else sees it. */
+            /* The message is taken: no other receive sees it. */
             OK(MPI_Iprobe(from, s, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
             CHECK_INT(flag, 0);
             if (way < 2) {

@@ -73,7 +73,7 @@ static void equal_and_other_partitions(void)
     ring(8, 3, 24 << 15, 2);
 }
 
-/* Every second int of a vector on one side, dense ints on the other, cut elsewhere. */
+/* Every second int of a vector on one side, dense ints at the receiver, cut elsewhere. */
 static void derived_types(void)
 {
     enum { PARTS = 6, EACH = 4 };

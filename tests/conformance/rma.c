@@ -155,7 +155,7 @@ static void an_exclusive_lock_excludes(void)
     }
 }
 
-/* Writers alone, readers together, in any order: nobody sees half of what a writer does, and all get their turns. */
+/* Writers alone, readers together, in any order: no rank sees half of what a writer does, and all get their turns. */
 static void readers_share_a_lock_and_see_whole_writes(void)
 {
     for (int flavor = 0; flavor < FLAVORS; flavor++) {
@@ -536,7 +536,7 @@ static void windows_come_and_go(void)
     }
 }
 
-/* Each of a pair waits for the other's accumulate, which nobody flushes, by looking at its own memory. */
+/* Each of a pair waits for its partner's accumulate, which no rank flushes, by looking at its own memory. */
 static void who_looks_sees_accesses(void)
 {
     int *memory, one = 1, looks = 0, partner = lt_rank ^ 1;

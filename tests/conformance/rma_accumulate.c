@@ -317,7 +317,7 @@ static void long_and_single_accumulations_lose_nothing(void)
 }
 
 /* The standard wants this of single elements only; programs read and replace whole records, and other libraries let
- * nobody see half of one. */
+ * no rank see half of one. */
 static void nobody_sees_half_of_a_record(void)
 {
     enum { TIMES = 3000 };

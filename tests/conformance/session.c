@@ -154,7 +154,7 @@ static void errors_go_to_the_handler_of_the_session(void)
     MPI_Group group;
     MPI_Comm comm;
     MPI_Errhandler handler, got;
-    CHECK_INT(lt_class(MPI_Group_from_session_pset(session, "mpi://NOBODY", &group)), MPI_ERR_ARG);
+    CHECK_INT(lt_class(MPI_Group_from_session_pset(session, "mpi://NONE", &group)), MPI_ERR_ARG);
     CHECK_INT(group == MPI_GROUP_NULL, 1);
     OK(MPI_Session_create_errhandler(hear_session, &handler));
     OK(MPI_Session_set_errhandler(session, handler));
@@ -162,7 +162,7 @@ static void errors_go_to_the_handler_of_the_session(void)
     CHECK_INT(got == handler, 1);
     OK(MPI_Errhandler_free(&got));
     heard_class = heard_session = 0;
-    CHECK_INT(lt_class(MPI_Group_from_session_pset(session, "mpi://NOBODY", &group)), MPI_ERR_ARG);
+    CHECK_INT(lt_class(MPI_Group_from_session_pset(session, "mpi://NONE", &group)), MPI_ERR_ARG);
     CHECK_INT(heard_class, MPI_ERR_ARG);
     CHECK_INT(heard_session, 1);
     OK(MPI_Session_call_errhandler(session, MPI_ERR_TAG));

@@ -1,9 +1,9 @@
 /* Random traffic with every byte verified.  usage: stress [seconds [seed [threads]]]
  *
  * Each thread of a rank works with its namesakes of the other ranks on two communicators of their own. A round is a
- * list of messages that all of them draw from the same generator: who sends what to whom, on which communicator, how it
- * is sent and how it is received. So every receiver knows what must arrive, and a failure repeats with the printed
- * seed. Lengths are 0 to 1 MB, mostly short.
+ * list of messages that all of them draw from the same generator: which rank sends what to which, on which
+ * communicator, how it is sent and how it is received. So every receiver knows what must arrive, and a failure repeats
+ * with the printed seed. Lengths are 0 to 1 MB, mostly short.
  *
  * Why a round ends: receives of the kinds EXACT and WILD are posted before anything is sent; only messages to such
  * receivers are sent by blocking calls. Everything else is sent by non-blocking ones. Why wildcards cannot take a

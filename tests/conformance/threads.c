@@ -107,7 +107,7 @@ static void *wait_for_request(void *request)
     return NULL;
 }
 
-/* A thread blocked in MPI_Wait does not keep another one from sending the message that it waits for. */
+/* A thread blocked in MPI_Wait does not keep a second one from sending the message that it waits for. */
 static void blocked_thread_blocks_nobody(void)
 {
     pthread_t thread;

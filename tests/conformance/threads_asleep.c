@@ -1,5 +1,5 @@
-/* Threads that sleep in the library beside threads of their process that communicate, pause and poll: whoever is
- * awaited is woken, whatever it waits for, and by whichever thread it is that takes the message in (MPI-5
+/* Threads that sleep in the library beside threads of their process that communicate, pause and poll: the thread that
+ * is awaited is woken, whatever it waits for, and by whichever thread it is that takes the message in (MPI-5
  * section 11.6).
  *
  * In every thread a token goes round all ranks, in a way of its own. A rank holds it for a while without a call of MPI,

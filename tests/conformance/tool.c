@@ -144,7 +144,7 @@ static void performance_variables(void)
         OK(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
         exchange(5, sizes[s]);
         OK(MPI_T_pvar_stop(session, MPI_T_PVAR_ALL_HANDLES));
-        exchange(2, 100); /* counted by nobody */
+        exchange(2, 100); /* not counted */
         for (int i = 0; i < N; i++)
             CHECK_INT((int)read_of(handles[i]), i % 2 ? 5 * sizes[s] : 5);
     }

@@ -243,7 +243,7 @@ static void resized_and_dup(void)
     }
 }
 
-/* A type may be freed as soon as another one is built from it, and while a message of it is under way. */
+/* A type may be freed as soon as a new one is built from it, and while a message of it is under way. */
 static void freed_early(void)
 {
     MPI_Datatype inner, outer;

@@ -10,7 +10,7 @@ static void setup(void)
     from = (lt_rank + lt_size - 1) % lt_size;
 }
 
-/* A row-major matrix arrives transposed: rows on one side, columns on the other. */
+/* A row-major matrix arrives transposed: rows on one side, columns at the receiver. */
 static void transpose(void)
 {
     enum { N = 57 };

@@ -120,7 +120,7 @@ static int play_on_window(const char *what)
     return code;
 }
 
-/* Epochs of all kinds, one after the other, for ever. */
+/* Epochs of all kinds, in turn, for ever. */
 static int storm_of_epochs(void)
 {
     int code = MPI_SUCCESS, next = (rank + 1) % size;
@@ -155,7 +155,7 @@ static int storm_of_epochs(void)
     return code;
 }
 
-/* What is in the file before anybody dies, and is on the disk: pieces of the ranks in turns. */
+/* What is in the file before any rank dies, and is on the disk: pieces of the ranks in turns. */
 static void begin_file(void)
 {
     MPI_Datatype piece, turns;
@@ -330,7 +330,7 @@ static int play(const char *what)
     return end(&requests[0]);
 }
 
-/* One collective after the other, for ever: who is killed is killed in the middle of something. */
+/* Collectives in turn, for ever: a killed rank is killed in the middle of something. */
 static int storm(void)
 {
     int code = MPI_SUCCESS;
@@ -354,7 +354,7 @@ static int storm(void)
     return code;
 }
 
-/* The same with long reductions in the background: any rank may be combining for all when another one is killed. */
+/* The same with long reductions in the background: any rank may be combining for all when a different one is killed. */
 static int storm_of_reductions(void)
 {
     enum { LENGTHS = 3 };
@@ -404,7 +404,7 @@ static void warm_up(void)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/* The program's memory is its own again after an error: nobody writes there. */
+/* The program's memory is its own again after an error: no rank writes there. */
 static void look_at_buffers(void)
 {
     memset(buffer, 'a', LARGE);
@@ -440,7 +440,7 @@ static void survivors_go_on(void)
         fail("a large reduction among survivors failed");
 }
 
-/* Rank 1 finishes in good order and exits; a wildcard receive of the others, who go on, does not end by that. */
+/* Rank 1 finishes in good order and exits; a wildcard receive of the others, which go on, does not end by that. */
 static int finish(void)
 {
     int value = -1;

@@ -84,7 +84,7 @@ static void lock(void)
     pthread_mutex_lock(&mutex);
 }
 
-/* No thread of rank 0 is in the library: its main thread waits for a lock that nobody gives back. */
+/* No thread of rank 0 is in the library: its main thread waits for a lock that stays taken. */
 static void locked_out(void)
 {
     pthread_mutex_lock(&mutex);
@@ -215,7 +215,7 @@ static void poll_while_another_waits(void)
     receive(0, 5, MPI_COMM_WORLD);
 }
 
-/* Rank 0 polls for some seconds and then does what the other waits for. */
+/* Rank 0 polls for some seconds and then does what its partner waits for. */
 static void poll_for_a_while(void)
 {
     int found = 0;

@@ -6,8 +6,8 @@
  *   deleted   the folder of the job is deleted
  *   kept      nothing: two messages of 300 and 5 bytes are sent
  *
- * The others wait for process 0 meanwhile. All whom it concerns must be told, with the name of a file. With "one" and
- * "denied" process 2 is not concerned, and goes on with both, but no group of all three does anything together any
+ * The others wait for process 0 meanwhile. All ranks that it concerns must be told, with the name of a file. With "one"
+ * and "denied" process 2 is not concerned, and goes on with both, but no group of all three does anything together any
  * more. Those that have seen all this print "rank N done".
  */
 #include <mpi.h>
@@ -94,7 +94,7 @@ static void exchange(int peer)
     OK(MPI_Sendrecv_replace(bytes, LENGTH, MPI_CHAR, peer, 2, peer, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 }
 
-/* Nobody is in a collective call or has messages under way after this. */
+/* No rank is in a collective call or has messages under way after this. */
 static void settle(void)
 {
     char word = 0;
@@ -135,7 +135,7 @@ static void two(const char *what, const char *folder)
     expect("barrier", MPI_Barrier(MPI_COMM_WORLD), word);
 }
 
-/* Nobody can send anything. */
+/* No rank can send anything. */
 static void all(const char *what, const char *folder)
 {
     char text[4096];
@@ -150,7 +150,7 @@ static void all(const char *what, const char *folder)
         expect("send", send_to(2), "No space left on device");
         return;
     }
-    /* Under another name first, so that nobody puts anything into it meanwhile. */
+    /* Under another name first, so that no process puts anything into it meanwhile. */
     snprintf(text, sizeof text, "mv %s %s/gone && rm -r %s/gone", inside(folder, ""), folder, folder);
     if (system(text) != 0)
         fail(text, "");

@@ -73,7 +73,7 @@ static void wait_forever(void)
     MPI_Recv(&value, 1, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* Each rank has a child of its own that outlives everything, if nobody ends it. */
+/* Each rank has a child of its own that outlives everything unless it is ended. */
 static void with_children(void)
 {
     pid_t child = fork();
@@ -153,7 +153,7 @@ static void talk_forever(void)
         printf("rank %d says line %ld of very many lines\n", rank, i);
 }
 
-/* Everybody receives first. */
+/* All ranks receive first. */
 static void deadlock(void)
 {
     int value;
@@ -177,7 +177,7 @@ static void left(void)
         MPI_Recv(&value, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* Nobody hangs in the following four: rank 0 is busy elsewhere for some seconds, the others wait. */
+/* No rank hangs in the following four: rank 0 is busy elsewhere for some seconds, the others wait. */
 static void sleeper(void)
 {
     if (rank == 0)
@@ -306,7 +306,7 @@ static void flood_of_a_computer(void)
         MPI_Recv(buffer, sizeof buffer, MPI_BYTE, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* Passes one very large message after the other; rank `argument` is killed in the middle of one. */
+/* Passes very large messages; rank `argument` is killed in the middle of one. */
 static void killed_in_transfer(void)
 {
     size_t bytes = 100 << 20;

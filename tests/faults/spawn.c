@@ -51,7 +51,7 @@ static void wait_for(MPI_Comm other, int is_spawned)
     MPI_Recv(&value, 1, MPI_INT, 0, 0, other, MPI_STATUS_IGNORE);
 }
 
-/* Nobody connects. */
+/* No rank connects. */
 static void accept_nobody(void)
 {
     char port[MPI_MAX_PORT_NAME];

@@ -2,7 +2,7 @@
  *
  *   full        FOLDER has room for 2 MB
  *   read-only   FOLDER is mounted read-only and has the file "data" with some bytes
- *   deleted     somebody else deletes an open file
+ *   deleted     another program deletes an open file
  *
  * Each call must give the right class at all ranks, with the name of the file. Then the ranks look that the library and
  * the file can be used, and that nothing is lost, and print "rank N done".
@@ -112,7 +112,7 @@ static void deleted(const char *folder)
     if (rank == 0)
         unlink(path);
     MPI_Barrier(MPI_COMM_WORLD);
-    /* Who has opened it still has it. */
+    /* A process that has opened it still has it. */
     expect_part();
     OK(write_together(PART, PART));
     OK(MPI_File_sync(file));

@@ -224,7 +224,7 @@ def test_datatypes_that_differ_in_collectives(job, python, tmp_path, way):
     told = dict(line.split() for line in outcome.out.splitlines())
     assert len(told) == 19, outcome.text
     assert {name for name, ranks in told.items() if ranks == "0"} == set(), outcome.text
-    # Who finds it: those that receive from rank 1, and rank 1 itself if it receives.
+    # Found by those that receive from rank 1, and rank 1 itself if it receives.
     assert [told[name] for name in ("bcast", "gather", "scatter", "allreduce", "ibcast")] == ["1", "1", "1", "4", "1"]
 
 

@@ -1,4 +1,4 @@
-"""Troubles with the files that messages travel in: both partners are told, and nobody else is disturbed."""
+"""Troubles with the files that messages travel in: both partners are told, and no other rank is disturbed."""
 
 from __future__ import annotations
 

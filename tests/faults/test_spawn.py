@@ -1,4 +1,4 @@
-"""Spawned processes that cannot be started or die, a launcher that dies, and an accept to which nobody connects."""
+"""Spawned processes that cannot be started or die, a launcher that dies, and an accept without a connection."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import pytest
 
 pytestmark = pytest.mark.usefixtures("limosa")
 
-#: Two ranks that exchange short and long messages and say who they are.
+#: Two ranks that exchange short and long messages and print their numbers.
 EXCHANGE = """
 #include <mpi.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-"""Two jobs of one user that meet by a port: what they do together, and what becomes of one when the other dies."""
+"""Two jobs of one user that meet by a port: what they do together, and what becomes of one when its partner dies."""
 
 from __future__ import annotations
 
@@ -126,9 +126,9 @@ for _ in range(rounds):
     asked = client.recv(source=0)
     client.send({"answer": sum(asked), "from": world.rank}, dest=world.rank % client.remote_size)
     assert client.allgather("server") == ["client"] * client.remote_size
-    everybody = client.Merge()
-    assert everybody.allreduce(1) == world.size + client.remote_size
-    everybody.Disconnect()
+    merged = client.Merge()
+    assert merged.allreduce(1) == world.size + client.remote_size
+    merged.Disconnect()
     client.Disconnect()
 if world.rank == 0:
     MPI.Unpublish_name(service, port)
@@ -155,9 +155,9 @@ for rank in range(server.remote_size):
     if rank % world.size == world.rank:
         assert server.recv(source=rank) == {"answer": rank + 40, "from": rank}
 assert server.allgather("client") == ["server"] * server.remote_size
-everybody = server.Merge(high=True)
-assert everybody.allreduce(1) == world.size + server.remote_size
-everybody.Disconnect()
+merged = server.Merge(high=True)
+assert merged.allreduce(1) == world.size + server.remote_size
+merged.Disconnect()
 server.Disconnect()
 """
 

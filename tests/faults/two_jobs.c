@@ -1,9 +1,9 @@
 /* Two jobs that meet under the name of a service, the second argument.
  *
- *   serve NAME ROUNDS   accepts so often, and works together with whoever has connected
+ *   serve NAME ROUNDS   accepts so often, and works together with the connected job
  *   call NAME ROUNDS    connects so often
  *   serve-one-that-dies NAME, die NAME   the caller's processes are killed while the server waits for them
- *   serve-and-wait NAME, call-and-wait NAME   each waits for a message of the other
+ *   serve-and-wait NAME, call-and-wait NAME   each waits for a message of its partner
  *   serve-and-compute NAME   keeps the caller waiting, and sends then
  *   serve-and-leave NAME, send-in-vain NAME   the caller frees a send that the server, which ends, does not receive
  *   call-again NAME   connects once more, which the server does not expect
@@ -53,7 +53,7 @@ static MPI_Comm connect_to_it(void)
     return other;
 }
 
-/* Groups name the same processes whoever asks, and both groups can make communicators of parts of them. */
+/* Groups name the same processes for both sides, and both groups can make communicators of parts of them. */
 static void make_parts(MPI_Comm other, int high)
 {
     MPI_Comm all, part, again;
@@ -148,7 +148,7 @@ static void compute_and_send(MPI_Comm other)
     OK(MPI_Comm_disconnect(&other));
 }
 
-/* A message that is too large to be stored for a receiver that has gone: its end is of no interest, and nobody waits.
+/* A message that is too large to be stored for a receiver that has gone: its end is of no interest, and no rank waits.
  */
 static void send_in_vain(MPI_Comm other)
 {

@@ -28,7 +28,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
-#: Where programs of the system are that are not in everybody's PATH.
+#: Where programs of the system are that are not in every PATH.
 SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 
 #: What a cluster is made with, and the Debian packages that have it.
@@ -94,7 +94,7 @@ class Host:
         self.holder = holder
 
     def command(self, words: Sequence[object], folder: Path | None = None) -> list[str]:
-        """The command that runs another one on this host, in a folder that all hosts share."""
+        """The command that runs a given one on this host, in a folder that all hosts share."""
         enter = [find_tool("nsenter") or "nsenter", "--target", str(self.init)]
         enter += ["--net", "--uts", "--mount", "--pid", "--ipc", f"--wd={folder or ROOT}", "--"]
         return [*enter, *map(str, words)]

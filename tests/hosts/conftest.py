@@ -21,7 +21,7 @@ def needs_hosts() -> None:
 
 @pytest.fixture(scope="module")
 def hosts(needs_hosts: None) -> Iterator[clusters.Cluster]:
-    """A cluster of two hosts for the tests of one file. Who takes a host down makes a cluster of its own."""
+    """A cluster of two hosts for the tests of one file. A test that takes a host down makes a cluster of its own."""
     with clusters.Cluster(2) as made:
         yield made
 

@@ -182,7 +182,7 @@ static void meet(int server, int client)
     if (other != MPI_COMM_NULL) {
         int got = -1;
         MPI_Sendrecv(&rank, 1, MPI_INT, 0, 5, &got, 1, MPI_INT, 0, 5, other, MPI_STATUS_IGNORE);
-        check(got == (rank == server ? client : server), "the other one is not who was expected");
+        check(got == (rank == server ? client : server), "the partner is not the expected one");
         MPI_Comm_disconnect(&other);
     }
     if (rank == server) {

@@ -1,4 +1,4 @@
-/* Messages inside a host while another host cannot be reached. Ranks 0 and 1 are on one host, rank 2 on another one.
+/* Messages inside a host while another host cannot be reached. Ranks 0 and 1 are on one host, rank 2 on the other host.
  * 0 and 1 send each other messages in turns, before and after rank 0 has begun to send many bytes to rank 2 and to
  * receive from it. Rank 0 prints the median of half a round trip: "free" and "stalled". In between it waits for the
  * file that the first argument names. At the end all messages between the hosts have to come. */

@@ -1,4 +1,4 @@
-"""Somebody who is no process of a job: connects to all that listens on a host, and sends random bytes there.
+"""A stranger, which is no process of a job: connects to all that listens on a host, and sends random bytes there.
 
 Arguments: how many connections to each socket, how many bytes over each, and addresses `HOST:PORT` to connect to as
 well. The local sockets are those whose names begin with `limosa-`. All connections stay open until each has sent what
@@ -53,7 +53,7 @@ def disturb(target: tuple[str, int] | str, count: int, size: int) -> tuple[int, 
         except OSError:
             continue
         left = size
-        # Whoever is at the other end may refuse to take it.
+        # The far end may refuse to take it.
         try:
             while left > 0:
                 connections[-1].settimeout(0.05)

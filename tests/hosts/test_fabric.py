@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("needs_fabric")
 @pytest.mark.parametrize("slots", ["node1:3,node2:1", "node1:4,node2:4"])
 def test_a_host_may_have_more_ranks_than_processors(hosts: Cluster, program: Callable[[str], Path], slots: str) -> None:
     around = program("around")
-    # Two processors, however many there are: who has fewer processors than ranks waits in another way.
+    # Two processors, however many there are: a job with fewer processors than ranks waits in another way.
     few = ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0))[:2])
     command = ["taskset", "-c", few, BIN / "limosa", "run", "-host", slots, around]
     done = hosts.hosts[0].run(*command, env={**environment(), "LIMOSA_DEVICE": "fabric"}, timeout=300)

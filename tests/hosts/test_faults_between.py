@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 #: Four ranks, two on each host.
 RANKS = ["-host", "node1:2,node2:2"]
 
-#: Nobody in particular: not the user who runs the tests.
+#: A user without rights: not that of the tests.
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
 
 

@@ -1,6 +1,6 @@
-"""Strangers at the sockets of a job over two hosts: other users, and who has a wrong key, another version or nonsense.
+"""Strangers at the sockets of a job over two hosts: other users, wrong keys, other versions, nonsense.
 
-Nobody is let in, the job of the right user goes on, and nothing stays on any host.
+None is let in, the job of the right user goes on, and nothing stays on any host.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def test_random_bytes_of_strangers_disturb_nobody(hosts: Cluster, talk_with, dev
         told = disturb(host, addresses, NOBODY)
         local = {name: answer for name, answer in told.items() if name.startswith("limosa-")}
         assert any(name.startswith("limosa-job-") for name in local), told
-        # Who is refused gets no word.
+        # A refused program gets no word.
         assert all(answered == 0 for _, answered in local.values()), told
     for host, peaks in zip(hosts.hosts, before, strict=True):
         after = memory(host)

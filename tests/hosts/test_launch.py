@@ -49,7 +49,7 @@ def test_the_devices_inside_and_between_hosts_are_named_together(run: Runner, pr
     ]
     assert (done.code, done.err.splitlines()) == (0, says)
     assert done.out == "4 ranks on 2 hosts: all data came\n"
-    # On one host there is nobody to exchange files with.
+    # On one host there is no host to exchange files with.
     done = run(*options, "-n", "2", program("around")).wait(30)
     assert (done.code, done.err.splitlines()) == (0, [f"limosa: rank {rank} on node1: shm" for rank in range(2)])
     run.nothing_stays()

@@ -121,7 +121,7 @@ def test_an_interrupt_does_not_wait_for_a_login(run: Runner, slow: str) -> None:
     mark = run.cluster.shared / f"called-{slow}"
     ssh = command(run, f'if [ "$1" = {slow} ]; then touch {mark}; sleep 1000; fi\nexec ssh -T "$@"')
     job = run("-host", HOSTS, "sleep", "1000", variables={**CHAIN, "LIMOSA_SSH": ssh})
-    wait_until(mark.exists, "nobody logs in")
+    wait_until(mark.exists, "there is no login")
     run.cluster.hosts[0].run("kill", "-INT", limosa_of(run.cluster.hosts[0], "run"))
     # Sooner than the limit of a login.
     assert job.wait(60).code == 128 + signal.SIGINT

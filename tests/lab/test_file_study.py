@@ -226,7 +226,7 @@ def test_the_assumed_costs_give_the_published_advantage_within_a_factor_of_two()
 
 
 def test_the_model_of_imitated_hosts_by_hand():
-    # On one processor everything is done one after the other: three messages of 4 s.
+    # On one processor everything is done in turn: three messages of 4 s.
     assert schemes.broadcast_here(Shape(4, 2), 4, 1, 1, aware=False) == 12
     # One message of 4 s, and two of 1 s in memory.
     assert schemes.broadcast_here(Shape(4, 2), 4, 1, 1, aware=True) == 6

@@ -62,7 +62,7 @@ def test_messages_of_one_host_wait_for_its_network_card():
 
 @given(st.sampled_from(CASES), st.integers(1, 40), st.integers(1, 12), st.sampled_from([0.0, 64.0, 1e6]))
 def test_a_network_card_is_shared_by_all_messages(case, p, hosts, n):
-    """No algorithm ends before each card has carried what it has to carry, one message after the other."""
+    """No algorithm ends before each card has carried what it has to carry, message by message."""
     hosts = min(hosts, p)
     cluster, leaves, enters = Cluster(p, hosts, FAST, COSTS), np.zeros(hosts), np.zeros(hosts)
     for step in case(p, n):

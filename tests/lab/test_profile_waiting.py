@@ -1,4 +1,4 @@
-"""Who waited for whom: in `waiting.c` rank 1 waits in each way that a program can, for ranks that the test holds up."""
+"""Which rank waited for which: in `waiting.c` rank 1 waits in each way that a program can, for ranks held up."""
 
 import os
 import subprocess

@@ -19,7 +19,7 @@ BIN = Path(sysconfig.get_path("scripts"))
 LIBRARY = Path(sysconfig.get_path("data")) / "lib" / "limosa" / "liblimosa_tuned.so"
 VERSION = subprocess.run([BIN / "limosa", "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
 
-# Of several recipes of an operation the first rule counts: each of these texts has another one of them.
+# Of several recipes of an operation the first rule counts: each of these texts has a different one of them.
 FORCED = everything()
 
 # What has calls of all kinds on all kinds of communicators. Left out are programs about calls that do not fit together:

@@ -7,7 +7,7 @@ np        number of ranks (default: that of the file, or 2)
 error     the class of the error that ends the job: of MPI, or in Python the name of the exception; a part is enough
 report    a part of what must be on standard error: of a hang report, or, with `code = 0`, of a report at the end
 told      the same, of an error or a hang report, whichever comes first
-accepted  why the program may pass: the standard allows it, or nobody can know
+accepted  why the program may pass: the standard allows it, or it cannot be known
 text      a part of the error's sentence, or a list of parts
 ranks     the ranks that must get the error when it is returned: a list, "all" or "any". Such a case runs once more,
           with an error handler (in Python: an `except`) that records

@@ -292,7 +292,7 @@ def test_timeout_ends_a_deadlocked_job(tmp_path: Path):
     children = Path(f"/proc/{job.process.pid}/task/{job.process.pid}/children")
     until(lambda: children.read_text() != "", "timeout starts nothing")
     until_ranks_wait(int(children.read_text()), {0, 1}, WAITS_FOR_LONG)
-    # Its time is over when its alarm comes, whoever sends it.
+    # Its time is over when its alarm comes, wherever it comes from.
     job.process.send_signal(signal.SIGALRM)
     done = job.wait(30)
     assert done.code == 124, done.text

@@ -123,7 +123,7 @@ def test_a_hang_is_reported_by_the_first_process(run: Run, monkeypatch: pytest.M
     monkeypatch.setenv("LIMOSA_HANG_GRACE", "1")
     done = run("world.recv(source=(world.rank + 1) % world.size, tag=5)")
     assert done.code == 86, done.text
-    # PMIx's library has a thread of its own, of which nobody knows that it will not send.
+    # PMIx's library has a thread of its own, of which it is not known that it will not send.
     assert re.search("limosa: this job (hangs|may hang): ranks 0-2 wait and nothing", done.err), done.text
     assert all(f"from rank {(rank + 1) % 3}, tag 5" in done.err for rank in range(3)), done.text
     assert "limosa: ending the job because of the hang (LIMOSA_ON_HANG=abort)" in done.err, done.text

@@ -66,7 +66,7 @@ fn board(u: &mut Unstructured<'_>) -> Result<()> {
         let word: u32 = if u.arbitrary()? { u.int_in_range(0..=6)? } else { u.arbitrary()? };
         rustix::io::pwrite(&fd, &word.to_ne_bytes(), at).expect("writing to memory");
     }
-    // The board itself is sealed: a shorter file is another one.
+    // The board itself is sealed: a shorter file is a different one.
     let shorter = if u.ratio(1, 8)? { Some(beginning(&fd, u.int_in_range(0..=end)?)) } else { None };
     let file = shorter.as_ref().map_or(fd.as_fd(), AsFd::as_fd);
     let Ok(board) = Board::open(file) else { return Ok(()) };

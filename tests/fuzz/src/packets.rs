@@ -101,7 +101,7 @@ impl Memory {
     fn region(&mut self, len: usize) -> Region {
         let mut block = vec![MARK; len + 2 * MARGIN].into_boxed_slice();
         block[MARGIN..MARGIN + len].fill(0);
-        // SAFETY: the block lives until the engine is gone, and nobody touches its middle before.
+        // SAFETY: the block lives until the engine is gone, and no code touches its middle before.
         let region = unsafe { Region::contiguous(block.as_mut_ptr().add(MARGIN), len) };
         self.0.push(block);
         region

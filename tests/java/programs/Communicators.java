@@ -65,7 +65,7 @@ public class Communicators {
         Check.same(MPI.IDENT, Comm.Compare(world, MPI.COMM_WORLD), "the same");
         Intracomm copy = (Intracomm) world.clone();
         Check.same(MPI.CONGRUENT, Comm.Compare(world, copy), "a copy");
-        // A message of one does not arrive in the other.
+        // A message of one does not arrive in its copy.
         int[] value = {7};
         Request request = copy.Irecv(value, 0, 1, MPI.INT, rank, 1);
         Request other = world.Isend(new int[] {8}, 0, 1, MPI.INT, rank, 1);

@@ -87,7 +87,7 @@ public class Environment {
         Check.that(new MPIException(cause).getCause() == cause, "cause");
     }
 
-    /** Room for exactly these messages; nobody receives before all were sent. */
+    /** Room for exactly these messages; no rank receives before all were sent. */
     static void buffers() {
         Check.that(MPI.Buffer_detach() == null, "nothing was attached");
         Check.fails(() -> world.Bsend(new int[1], 0, 1, MPI.INT, rank, 0), "Bsend", "Buffer_attach");

@@ -63,8 +63,8 @@ public class OpenMpi {
         Check.same(new int[] {previous, 7}, got, "mRecv");
         Check.that(message.isNull(), "received");
         message.mProbe(MPI.PROC_NULL, 6, world);
-        Check.that(message.isNoProc(), "from nobody");
-        Check.same(0, message.imRecv(got, 2, MPI.INT).waitStatus().getCount(MPI.INT), "imRecv from nobody");
+        Check.that(message.isNoProc(), "from no rank");
+        Check.same(0, message.imRecv(got, 2, MPI.INT).waitStatus().getCount(MPI.INT), "imRecv from no rank");
         Check.fails(() -> new Message().mRecv(got, 1, MPI.INT), "mRecv: there is no message");
         sent.waitFor();
     }

@@ -90,7 +90,7 @@ public class OpenMpiGroups {
         star.free();
     }
 
-    /** Even and odd ranks; what one group has goes to the other. */
+    /** Even and odd ranks; what one group has goes to its counterpart. */
     static void twoGroups() throws MPIException {
         Intracomm half = world.split(rank % 2, rank);
         Intercomm both = world.createIntercomm(half, 0, 1 - rank % 2, 3);

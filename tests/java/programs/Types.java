@@ -126,11 +126,11 @@ public class Types {
         Check.that(matrix[1] != old && matrix[4].length == 1, "fresh rows");
         first.Wait();
         second.Wait();
-        // No rank begins the next part while another one receives from any source.
+        // No rank begins the next part while a second one receives from any source.
         world.Barrier();
     }
 
-    /** Both have posted a receive and send: nobody waits for the other's call of Wait. */
+    /** Both have posted a receive and send: no rank waits for its partner's call of Wait. */
     static void postedBeforeLongSends() {
         Object[] sent = {new byte[5_000_000]};
         Object[] received = new Object[1];

@@ -26,7 +26,7 @@ public class WorldMessages {
     static int right;
     static int left;
 
-    /** Sends to the right and receives from the left, so that nobody waits for ever. */
+    /** Sends to the right and receives from the left, so that no rank waits for ever. */
     static <T> Received<T> pass(Object value, Class<T> type, int tag) {
         CompletableFuture<Void> sent = world.sendAsync(value, right, tag);
         Received<T> received = world.receiveMessage(type, left, tag);
@@ -56,7 +56,7 @@ public class WorldMessages {
         for (Object array : new Object[] {bytes, chars, shorts, booleans, ints, longs, floats, doubles}) {
             Received<?> received = pass(array, array.getClass(), 5);
             Check.same(array, received.value(), "array");
-            Check.same(List.of(left, 5, length), List.of(received.source(), received.tag(), received.count()), "who");
+            Check.same(List.of(left, 5, length), List.of(received.source(), received.tag(), received.count()), "end");
             Object into = Check.copyOfLength(array, length + 2);
             CompletableFuture<Void> sent = world.sendAsync(array, right);
             Check.same(length, world.receiveInto(into, left).count(), "count");
@@ -119,7 +119,7 @@ public class WorldMessages {
         sent.join();
         sent = world.sendAsync(new int[] {1}, right, 9);
         Received<int[]> received = world.receiveInto(new int[1], Source.ANY, Tag.ANY);
-        Check.same(List.of(left, 9), List.of(received.source(), received.tag()), "who it was");
+        Check.same(List.of(left, 9), List.of(received.source(), received.tag()), "the source");
         sent.join();
         sent = world.sendAsync(new int[] {2}, right, 9);
         Check.same(1, world.receiveInto(new int[1]).count(), "any source and tag, into");
@@ -136,13 +136,13 @@ public class WorldMessages {
         world.send("x", Rank.NONE);
         world.send(new int[1], Rank.NONE);
         world.sendAsync("x", Rank.NONE).join();
-        Check.same(null, world.receive(String.class, Rank.NONE), "from nobody");
+        Check.same(null, world.receive(String.class, Rank.NONE), "from no rank");
         int[] kept = {5};
-        Check.same(0, world.receiveInto(kept, Rank.NONE).count(), "from nobody");
+        Check.same(0, world.receiveInto(kept, Rank.NONE).count(), "from no rank");
         Check.same(new int[] {5}, kept, "buffer");
-        Check.same(null, world.receiveAsync(String.class, Rank.NONE).join(), "from nobody");
-        Check.same(Rank.NONE, world.receiveIntoAsync(kept, Rank.NONE).join().source(), "from nobody");
-        Check.same(null, world.sendReceive("x", Rank.NONE, String.class, Rank.NONE), "nobody");
+        Check.same(null, world.receiveAsync(String.class, Rank.NONE).join(), "from no rank");
+        Check.same(Rank.NONE, world.receiveIntoAsync(kept, Rank.NONE).join().source(), "from no rank");
+        Check.same(null, world.sendReceive("x", Rank.NONE, String.class, Rank.NONE), "no rank");
         world.sendReceiveInto(new int[1], Rank.NONE, kept, Rank.NONE);
         Check.same(new int[] {5}, kept, "buffer");
     }

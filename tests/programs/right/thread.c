@@ -45,7 +45,7 @@ static void *sleep_then_send(void *nothing)
 
 static void thread_that_sends_later(void)
 {
-    /* Both main threads wait for a message that the other's thread, which has not called MPI yet, will send. */
+    /* Both main threads wait for a message that a thread of its partner, which has not called MPI yet, will send. */
     pthread_t thread = start(sleep_then_send);
     MPI_Recv(x, 1, MPI_INT, 1 - rank, 3, WORLD, ANY);
     pthread_join(thread, NULL);

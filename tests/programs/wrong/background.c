@@ -415,7 +415,8 @@ static void communicator_freed_with_requests(void)
         wait_for(&request);
 }
 
-/* --- a blocking operation on one rank, one in the background on the other, which does something else ----------------
+/* --- a blocking operation on one rank, one in the background on its partner, which does something else
+ * ----------------
  */
 
 static void barrier_against_ibarrier_of_a_rank_that_computes(void)
@@ -474,7 +475,7 @@ static void polled_ibcast_against_bcast_of_a_root_that_goes_on(void)
     }
 }
 
-/* The others have completed their part when rank 0 comes, which reads nobody's. */
+/* The others have completed their part when rank 0 comes, which reads none. */
 static void iscan_of_a_late_rank_against_iscatter(void)
 {
     MPI_Barrier(WORLD);

@@ -39,7 +39,7 @@ def numbered(shape: list[int], map: la.Map) -> la.Array:
 
 
 def maps() -> None:
-    """Check who owns and stores what."""
+    """Check which rank owns and stores what."""
     for case in read("maps.json", "cases"):
         if case["size"] != world.size:
             continue

@@ -20,7 +20,7 @@ def case_wait_and_test():
     for value in VALUES:
         request = world.irecv(source=left)
         assert not request.done and "under way" in repr(request)
-        # Nobody sends before all have looked.
+        # No rank sends before all have looked.
         world.barrier()
         sent = world.isend(value, to=right)
         while not request.test():

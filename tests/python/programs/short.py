@@ -94,7 +94,7 @@ def equal(a: object, b: object) -> bool:
 
 
 def stacked(arrays_: list) -> np.ndarray:
-    """Arrays one above the other, in their dtype; np.stack has only native ones."""
+    """Arrays stacked along a new axis, in their dtype; np.stack has only native ones."""
     made = np.empty((len(arrays_), *arrays_[0].shape), arrays_[0].dtype)
     for number, one in enumerate(arrays_):
         made[number, ...] = one
@@ -197,7 +197,7 @@ DIFFERENT = [
 
 
 def differing(random_: random.Random) -> None:
-    """One rank does something else: all are told who has called what."""
+    """One rank does something else: all are told which rank has called what."""
     other = random_.randrange(size)
     (first, call), (second, another) = random_.sample(DIFFERENT, 2)
     try:
@@ -221,7 +221,7 @@ def refused(random_: random.Random) -> None:
     except (limosa.errors.Error, ValueError) as error:
         assert isinstance(error, limosa.errors.PeerError) == (rank != other), error
     else:
-        raise AssertionError("nobody was told")
+        raise AssertionError("no rank was told")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""A picture in rows, handed out by process 0 to whoever is free."""
+"""A picture in rows, handed out by process 0 to processes that are free."""
 
 import mpi
 

@@ -1,4 +1,4 @@
-"""Everybody sends to everybody before anybody receives: buffered sends."""
+"""All processes send to all before any receives: buffered sends."""
 
 import numpy
 import pypar

@@ -7,7 +7,7 @@ from pypar.ext.handympi import RunMasterSlave, foreach
 
 p, P = pypar.rank(), pypar.size()
 
-# pi, with a sum of single numbers that nobody gave a buffer for
+# pi, with a sum of single numbers that have no buffer
 n = 4000
 h = 1.0 / n
 local = numpy.array([4 * h * sum(1 / (1 + (h * (i + 0.5)) ** 2) for i in range(p, n, P))])

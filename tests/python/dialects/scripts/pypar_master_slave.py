@@ -1,4 +1,4 @@
-"""A master hands out work, whoever is free gets the next piece; a die tag ends it."""
+"""A master hands out work, a free process gets the next piece; a die tag ends it."""
 
 import numpy
 import pypar

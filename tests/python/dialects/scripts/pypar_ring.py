@@ -1,4 +1,4 @@
-# A message goes round the ring; everybody adds a word.
+# A message goes round the ring; each process adds a word.
 from pypar import *
 
 proc, P, node = rank(), size(), get_processor_name()
