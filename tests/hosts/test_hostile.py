@@ -96,7 +96,7 @@ def test_strangers_at_the_couriers_are_refused_and_mentioned_once(hosts: Cluster
     talk.sign.touch()
     done = talk.job.wait(30)
     assert (done.code, done.out) == (0, "all messages came\n"), done.err
-    warning = "limosa: warning: the courier of this host was called by somebody else: it belongs to another user"
+    warning = "limosa: warning: the courier of this host was called by a stranger: it belongs to another user"
     assert done.err.splitlines() == [warning]
     talk.nothing_stays()
 

@@ -124,7 +124,7 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         args: Vec<OsString>,
     },
-    /// Compile a C program: what `mpicc` does, whoever else has installed a command of that name
+    /// Compile a C program: what `mpicc` does, even if another package has installed a command of that name
     #[command(disable_help_flag = true)]
     Cc {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 ///
 /// Signals that are ignored (as `nohup` and shells without job control arrange) stay ignored and are left out.
 pub fn signal_fd(signals: &[i32]) -> io::Result<OwnedFd> {
-    // SAFETY: plain system calls on a signal set that is initialised first; the new descriptor belongs to nobody else.
+    // SAFETY: plain system calls on a signal set that is initialised first; the new descriptor has no other owner.
     unsafe {
         let mut set = std::mem::zeroed::<libc::sigset_t>();
         libc::sigemptyset(&mut set);
@@ -76,7 +76,7 @@ pub fn die_with_parent() -> io::Result<()> {
 /// Splits the process in two: `child` runs in the new one, which then ends with the exit code it returns.
 ///
 /// # Panics
-/// If the process has more than one thread: the child would inherit locks that nobody opens.
+/// If the process has more than one thread: the child would inherit locks that stay closed.
 pub fn fork(child: impl FnOnce() -> i32) -> io::Result<u32> {
     let threads = std::fs::read_dir("/proc/self/task").map(|tasks| tasks.count()).unwrap_or(1);
     assert_eq!(threads, 1, "fork in a process with several threads");

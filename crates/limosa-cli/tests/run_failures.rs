@@ -198,7 +198,7 @@ fn an_interrupt_reaches_all_ranks() {
     signal(child.id(), libc::SIGINT);
     let output = wait(child);
     assert_eq!(output.status.code(), Some(130));
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "whoever presses Ctrl-C needs no report");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "Ctrl-C needs no report");
     until("nothing is left", || mark.survivors().is_empty());
 }
 
@@ -268,7 +268,7 @@ fn a_rank_that_never_joins_while_others_wait_ends_the_job() {
     assert!(done.err.contains("limosa: rank 1 (process "), "{}", done.err);
     assert!(done.err.contains("exited without calling MPI_Init, and all others wait; ending the other rank"));
     let done = run(&["-n", "2", "sh", "-c", &format!("test $LIMOSA_RANK = 1 || exec {RANK} init sleep:1 finalize")]);
-    assert_eq!((done.code, done.err.as_str()), (Some(0), ""), "nobody waits for it");
+    assert_eq!((done.code, done.err.as_str()), (Some(0), ""), "no rank waits for it");
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn input_reaches_readers_everywhere() {
     let done = run_with(&["--stdin", "all", "-host", "one.example:2,localhost:1", "wc", "-c"], text.as_bytes());
     assert_eq!((done.code, done.out.as_str()), (Some(0), "500000\n500000\n500000\n"), "{}", done.err);
     let done = run_with(&["-host", "one.example:1", "sh", "-c", "exec <&-; sleep 0.3"], text.as_bytes());
-    assert_eq!((done.code, done.err.as_str()), (Some(0), ""), "who does not read does not hold up the job");
+    assert_eq!((done.code, done.err.as_str()), (Some(0), ""), "a rank that does not read does not hold up the job");
 }
 
 #[test]

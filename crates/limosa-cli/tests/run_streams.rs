@@ -18,7 +18,7 @@ fn programs_that_are_not_mpi_run_too() {
 
 #[test]
 fn ranks_attach_to_their_job() {
-    let done = run(&["-n", "2", RANK, "init", "who", "finalize", ":", "-n", "1", RANK, "init", "who", "finalize"]);
+    let done = run(&["-n", "2", RANK, "init", "place", "finalize", ":", "-n", "1", RANK, "init", "place", "finalize"]);
     assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
     assert_eq!(
         sorted(&done.out),
@@ -31,7 +31,7 @@ fn without_a_launcher_a_program_is_a_job_of_one() {
     let mut command = limosa(&[]);
     command = {
         let mut plain = std::process::Command::new(RANK);
-        plain.arg("init").arg("who");
+        plain.arg("init").arg("place");
         for (name, value) in command.get_envs() {
             match value {
                 Some(value) => plain.env(name, value),
@@ -64,7 +64,7 @@ fn a_rank_behind_wrappers_that_close_descriptors_finds_its_job() {
         python,
         RANK,
         "init",
-        "who",
+        "place",
         "finalize",
     ]);
     assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
@@ -73,7 +73,7 @@ fn a_rank_behind_wrappers_that_close_descriptors_finds_its_job() {
 
 #[test]
 fn a_second_program_cannot_take_the_place_of_a_rank_that_has_ended() {
-    let done = run(&["-n", "1", "sh", "-c", "$0 init finalize; $0 who", RANK]);
+    let done = run(&["-n", "1", "sh", "-c", "$0 init finalize; $0 place", RANK]);
     assert_eq!(done.code, Some(99));
     assert!(done.err.contains("only one process can be that rank"), "{}", done.err);
 }
@@ -159,7 +159,7 @@ fn all_ranks_can_have_a_copy_of_standard_input() {
     assert_eq!(done.out, "300000\n".repeat(3));
     let done =
         finish(limosa(&["run", "--stdin", "all", "-n", "2", "sh", "-c", "test $LIMOSA_RANK = 1 || wc -c"]), &input);
-    assert_eq!((done.code, done.out.as_str()), (Some(0), "300000\n"), "a rank that does not read holds nobody up");
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "300000\n"), "a rank that does not read holds no rank up");
 }
 
 #[test]

@@ -146,7 +146,7 @@ fn parse_octave(text: &str) -> Option<SourcePosition> {
 fn find_tool(pid: u32) -> Option<PathBuf> {
     let beside = |file: PathBuf| Some(file.parent()?.join("py-spy"));
     let mut candidates: Vec<PathBuf> = std::env::current_exe().ok().and_then(beside).into_iter().collect();
-    // A virtual environment's python is a link to another one: its own folder is known only from how it was called.
+    // A virtual environment's python may be a link: its own folder is known only from how it was called.
     if let Some(called) = procfs::command_line(pid).and_then(|line| line.split(' ').next().map(PathBuf::from)) {
         candidates.extend(beside(called));
     }

@@ -134,7 +134,7 @@ pub fn sweep(id: u64) {
         let mut found = false;
         for pid in procfs::processes().into_iter().filter(|pid| *pid != me) {
             let is_guardian = || procfs::name(pid).is_some_and(|name| Ok(name.as_str()) == NAME.to_str());
-            // Ended processes that nobody has waited for yet have an empty environment.
+            // Ended processes that have not been waited for yet have an empty environment.
             if procfs::has_variable(pid, &entry) && !is_guardian() {
                 found |= sys::signal_process(pid, libc::SIGKILL);
             }

@@ -57,7 +57,7 @@ Exit codes:
   3      the operating system refused something
   86     the job hung (with --on-hang=abort)
   124    the job took too long (with --timeout)
-  141    who read the output of the job has closed it, as `| head` does
+  141    the reader of the job's output has closed it, as `| head` does
   128+N  signal N killed a rank or the launcher
   other  the code of the first rank that failed; 1 if it left without MPI_Finalize";
 
@@ -92,7 +92,7 @@ pub struct Options {
     #[arg(long = "ppn", value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
     #[arg(aliases = ["perhost", "npernode", "ntasks-per-node", "grr", "N"])]
     pub per_host: Option<u32>,
-    /// Which hosts get ranks: slot (one after the other), node (one rank on each) or ppr:N:node (N on each)
+    /// Which hosts get ranks: slot (host by host), node (one rank on each) or ppr:N:node (N on each)
     #[arg(long = "map-by", value_name = "HOW", hide_short_help = true)]
     pub map_by: Option<MapBy>,
     /// Working directory of the processes
@@ -122,8 +122,8 @@ pub struct Options {
     /// How many processes the program may have in all: MPI_UNIVERSE_SIZE
     #[arg(long = "universe-size", alias = "usize", value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub universe_size: Option<u32>,
-    /// Who reads standard input: a rank, all or none
-    #[arg(long = "stdin", value_name = "WHO", default_value = "0", hide_short_help = true)]
+    /// Which ranks read standard input: a rank, all or none
+    #[arg(long = "stdin", value_name = "RANKS", default_value = "0", hide_short_help = true)]
     pub stdin: Stdin,
     /// Compare datatypes between ranks, and say what is left at the end; slower
     #[arg(long = "check")]
@@ -208,7 +208,7 @@ fn device(text: &str) -> Result<String, String> {
     variable.form.check(text).map_err(|wanted| format!("it must be {wanted}"))
 }
 
-/// Who reads standard input.
+/// The ranks that read standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stdin {
     /// One rank.

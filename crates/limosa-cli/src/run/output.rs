@@ -2,7 +2,7 @@
 //!
 //! - [`Lines`] (pure) cuts what ranks write into lines, so that lines of different ranks never mix, and puts tags
 //!   before them;
-//! - [`Sink`] is our stdout or stderr with a thread that writes to it, so that a reader who pauses never stops the
+//! - [`Sink`] is our stdout or stderr with a thread that writes to it, so that a reader that pauses never stops the
 //!   launcher itself. The thread is started by the first write: before, it would take a processor from ranks that
 //!   initialise.
 //!
@@ -278,10 +278,10 @@ pub struct Sink {
 
 /// The thread that writes.
 enum Writer {
-    /// Not yet needed: where it will write, and whom it will wake.
+    /// Not yet needed: where it will write, and what it will wake.
     Idle(OwnedFd, Box<dyn Fn() + Send>),
     Running(JoinHandle<()>),
-    /// The system has refused the thread: a reader who pauses stops the launcher.
+    /// The system has refused the thread: a reader that pauses stops the launcher.
     Direct(File),
     /// It has ended.
     None,

@@ -24,7 +24,7 @@ pub struct Plan {
     pub apps: Vec<App>,
     /// For each rank the index of its program.
     pub ranks: Vec<usize>,
-    /// Who reads standard input.
+    /// The ranks that read standard input.
     pub stdin: Stdin,
     /// Which rank is on which host.
     pub placement: Placement,

@@ -117,7 +117,7 @@ pub struct Rank {
     pub app: Arc<App>,
     /// The processors that it is bound to, if it is.
     pub processors: Vec<usize>,
-    /// The number of its host, if that is another one.
+    /// The number of its host, if that is not this one.
     pub host: Option<usize>,
     /// The streams there that have not ended.
     pub open_there: [bool; 2],
@@ -263,7 +263,7 @@ impl Rank {
         }
     }
 
-    /// Looks who has claimed the rank. If it is not the process that we started, keeps an eye on that one too, and
+    /// Finds the process that has claimed the rank. If it is not the one that we started, keeps an eye on that one too, and
     /// returns its id if it has ended already.
     pub fn look_for_claim(&mut self, claimed: Option<u32>) -> Option<u32> {
         let pid = claimed.filter(|_| !self.seen_claim)?;

@@ -57,7 +57,7 @@ impl Strangers {
         let all = processes.iter().flat_map(|pid| [vec![*pid], procfs::descendants(*pid)].concat());
         let maps = all.filter_map(|pid| std::fs::read_to_string(format!("/proc/{pid}/maps")).ok());
         for libraries in maps.map(|maps| mpi_libraries(&maps)) {
-            // A program of this library may have a part that was made for another one.
+            // A program of this library may have a part that was made for a different one.
             if !libraries.iter().any(|file| self.is_ours(file)) {
                 self.library = libraries.into_iter().next().or(self.library.take());
             }

@@ -62,7 +62,7 @@ fn take(job: &'static Job, seat: Seat<'static>, step: &str) {
             print!("{}", detail(1));
             let _ = std::io::stdout().flush();
         }
-        "who" => println!("{} of {} app {} launched {}", job.rank(), job.size(), job.appnum(), job.launched()),
+        "place" => println!("{} of {} app {} launched {}", job.rank(), job.size(), job.appnum(), job.launched()),
         "recv" => block("MPI_Recv", wait(Kind::Receive, Some(number(2) as i32)), 3),
         "send" => block("MPI_Send", wait(Kind::Send, Some(number(2) as i32)), 3),
         "barrier" => block("MPI_Barrier", wait(Kind::Collective, None), 2),
@@ -95,6 +95,6 @@ fn crash() {
 /// Runs a program that this rank starts, and that happens to use MPI itself.
 fn run_child() {
     let exe = std::env::current_exe().expect("this program has a path");
-    let status = std::process::Command::new(exe).arg("who").status().expect("the child starts");
+    let status = std::process::Command::new(exe).arg("place").status().expect("the child starts");
     assert!(status.success());
 }

@@ -91,7 +91,7 @@ struct Agent {
     /// The ranks of this host, and their numbers.
     ranks: Vec<Rank>,
     numbers: Vec<u32>,
-    /// Where ranks ask the launcher for something, and who does; `asks`: how many have.
+    /// Where ranks ask the launcher for something, and those that do; `asks`: how many have.
     control: Option<UnixListener>,
     askers: Vec<Asker>,
     /// Questions of the head for source lines, whose answers are being looked up.
@@ -181,7 +181,7 @@ fn serve() -> std::io::Result<bool> {
 }
 
 impl Head {
-    /// Takes standard input and output for the connection: nobody else may use them.
+    /// Takes standard input and output for the connection: nothing else may use them.
     fn connect() -> std::io::Result<Head> {
         let from = rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3)?;
         let to = rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3)?;
@@ -417,7 +417,7 @@ impl Agent {
                     self.head.read();
                     self.obey();
                 }
-                // Whoever ends the agent means the job.
+                // A signal that ends the agent means the job.
                 Ready::Signal => self.head.is_gone |= sys::next_signal(self.signals.as_fd()).is_some(),
                 Ready::Wake => self.on_wake(),
                 Ready::Stream(index, kind) => self.read_stream(index, kind),
@@ -545,7 +545,7 @@ impl Agent {
         }
     }
 
-    /// Writes input to those who read it. Who has closed its standard input gets no more.
+    /// Writes input to the ranks that read it. A rank that has closed its standard input gets no more.
     fn hand_out(&mut self) {
         let had = !self.input.is_empty();
         for at in (0..self.readers.len()).rev() {

@@ -1,6 +1,6 @@
 //! The courier of this host ([`limosa_device::files::courier`]) in a thread of launcher or agent, and its connections.
 //!
-//! Two hosts have one connection, which is made when one of them has files for the other. The first host of the two
+//! Two hosts have one connection, which is made when one of them has files for its partner. The first host of the two
 //! makes it: it runs `limosa courier` on the other one by ssh. If the second one has files first, its launcher or agent
 //! asks for the connection through the head ([`Running::requests`]). `limosa courier`, the *door*, hands its standard
 //! input and output to the courier of the job there, and ends when the courier lets go of them. A door finds its courier
@@ -132,7 +132,7 @@ impl Drop for Running {
 pub struct Prepared {
     courier: Courier,
     calls: Vec<Call>,
-    /// That somebody else has called was said.
+    /// That a stranger has called was said.
     has_complained: bool,
     here: usize,
     listener: UnixListener,
@@ -264,7 +264,7 @@ impl Prepared {
             if let Err(error) = self.be_called(door)
                 && !std::mem::replace(&mut self.has_complained, true)
             {
-                say(&format!("warning: the courier of this host was called by somebody else: {error}"), None);
+                say(&format!("warning: the courier of this host was called by a stranger: {error}"), None);
             }
         }
         // Before anything of theirs can come.
@@ -304,7 +304,7 @@ impl Prepared {
         }
     }
 
-    /// True if somebody has said that this courier is to end.
+    /// True if this courier was told to end.
     fn sleep(&self, now: Instant) -> bool {
         let is_waiting = |call: &&Call| call.without.is_some() && call.is_open();
         let next_call = self.calls.iter().filter(is_waiting).map(|call| call.next.max(now + PAUSES[0]));
@@ -403,7 +403,7 @@ impl Prepared {
         let _ = child.wait();
         let mut said = Vec::new();
         let mut errors = child.stderr.take()?;
-        // Who is left of its group may hold the pipe open.
+        // Processes left of its group may hold the pipe open.
         rustix::io::ioctl_fionbio(&errors, true).ok()?;
         let _ = errors.read_to_end(&mut said);
         let said = String::from_utf8_lossy(&said).into_owned();

@@ -190,7 +190,7 @@ mod tests {
         drop(make(&config, 1).expect("a folder"));
         let folder = folder(&config, 1);
         assert!(is_dead(&folder, false));
-        fs::write(folder.join(OWNER).join(LOCK), "another one").expect("a file");
+        fs::write(folder.join(OWNER).join(LOCK), "a different one").expect("a file");
         assert!(!is_dead(&folder, false) && is_dead(&folder, true));
     }
 

@@ -90,7 +90,7 @@ impl Placement {
 /// Which hosts get ranks (`--map-by`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapBy {
-    /// The slots of one host after the other.
+    /// The slots of the hosts in turn.
     Slot,
     /// One rank on each host.
     Node,
@@ -429,7 +429,7 @@ pub fn choose(free: &mut [u32], allowed: &[usize], count: u32) -> Vec<usize> {
     (0..count).map(next).collect()
 }
 
-/// Whether a name means the machine called `own`. Nobody is asked.
+/// Whether a name means the machine called `own`. No server is asked.
 fn is_here(host: &str, own: &str) -> bool {
     let short = |name: &str| name.split('.').next().unwrap_or("").to_ascii_lowercase();
     let is_address = host.parse::<std::net::IpAddr>().is_ok();

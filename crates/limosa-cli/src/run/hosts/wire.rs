@@ -647,7 +647,8 @@ mod tests {
         assert_eq!(take_greeting(&mut bytes), Some(Ok(())));
         assert_eq!(bytes, b"rest");
         assert_eq!(take_greeting(&mut b"limosa-ag".to_vec()), None);
-        let other = take_greeting(&mut b"limosa-agent 99 7.6.5\n".to_vec()).expect("a line").expect_err("another one");
+        let other =
+            take_greeting(&mut b"limosa-agent 99 7.6.5\n".to_vec()).expect("a line").expect_err("a different version");
         assert!(other.contains("7.6.5"), "{other}");
         assert!(take_greeting(&mut vec![b'\n'; LONGEST_GREETING + 1]).expect("enough").is_err());
     }

@@ -15,7 +15,7 @@ use crate::run::options::Stdin;
 use crate::run::plan::{App, Plan, Unusable};
 use crate::run::rank::Rank;
 
-/// Carries out the whole job. Returns the exit code, which nobody asks for.
+/// Carries out the whole job. Returns the exit code, which is not asked for.
 pub fn adopt(settings: &Settings) -> Result<u8, Unusable> {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u32>().ok());
     let (Some(fd), Some(pid)) = (number(ENV_FD), number(ENV_PID)) else {

@@ -13,7 +13,7 @@ use crate::run::REQUEST;
 use crate::run::hosts::tree;
 use crate::run::hosts::wire::Order;
 
-/// Who has asked for something.
+/// What has asked for something.
 pub(super) enum Asker {
     /// A rank of this host.
     Here(UnixStream),
@@ -63,7 +63,7 @@ impl Job<'_> {
         self.answer(&asker, &reply);
     }
 
-    /// Answers who has asked, who may have ended.
+    /// Answers the asking rank, which may have ended.
     pub(super) fn answer(&mut self, asker: &Asker, reply: &Reply) {
         self.tell(asker, reply.fields());
     }

@@ -269,7 +269,7 @@ impl Job<'_> {
         }
     }
 
-    /// Nothing is known any more of a host: its ranks are gone, and so is the job. But a host that another one could not
+    /// Nothing is known any more of a host: its ranks are gone, and so is the job. But a host that a second one could not
     /// log in to may be reached from here.
     fn lose(&mut self, host: usize, why: String) {
         let Some(link) = self.links[host].take() else { return };
@@ -331,7 +331,7 @@ impl Job<'_> {
         if self.links.is_empty() {
             return;
         }
-        // Whoever has published a card need not have rung.
+        // A rank that has published a card need not have rung.
         self.pass_on_own_cards();
         if now < self.next_word {
             return;

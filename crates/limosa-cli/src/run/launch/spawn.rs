@@ -346,7 +346,7 @@ impl Job<'_> {
             }
             return false;
         }
-        // Whatever it has started ends with it; nobody would know of it later.
+        // Whatever it has started ends with it; nothing would know of it later.
         self.ranks[index].signal(libc::SIGKILL);
         self.drain_rank(index);
         self.ranks[index].streams.iter_mut().for_each(|stream| *stream = None);

@@ -37,7 +37,7 @@ impl Tunnel {
 }
 
 impl Job<'_> {
-    /// A rank asks for a connection with a port of another one.
+    /// A rank asks for a connection with a port of another rank.
     pub(super) fn reach(&mut self, asker: Asker, rank: u32, port: Vec<u8>) {
         self.reached += 1;
         let number = self.reached;

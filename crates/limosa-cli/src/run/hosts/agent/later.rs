@@ -50,7 +50,7 @@ impl Agent {
 
     pub(super) fn answer(&mut self, ask: u64, fields: &Fields) {
         if let Some(asker) = self.askers.iter().find(|asker| asker.number == ask) {
-            // Who has asked may have ended.
+            // The asking rank may have ended.
             let _ = control::send(&asker.stream, fields);
         }
     }
@@ -99,7 +99,7 @@ impl Agent {
         }
     }
 
-    /// A spawned rank that has ended takes all with it that it has started: nobody would know of it later.
+    /// A spawned rank that has ended takes all with it that it has started: nothing would know of it later.
     pub(super) fn let_go_of_spawned(&mut self, index: usize) {
         let rank = self.rank_of(index);
         if self.ranks[index].spawn == 0 {
