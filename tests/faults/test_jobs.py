@@ -312,24 +312,31 @@ def test_a_flood_to_a_rank_that_computes_stops_at_the_limit(job, program, variab
     assert held and int(held[1]) <= most, outcome.out
 
 
-@pytest.fixture
-def imitated() -> dict[str, str]:
-    """The variables of a job whose ranks are on hosts of their own, with messages by libfabric."""
-    try:
-        ctypes.CDLL(os.environ.get("LIMOSA_FABRIC_LIBRARY", "libfabric.so.1"))
-    except OSError:
-        pytest.skip("libfabric is not installed: sudo apt-get install libfabric1")
-    return {"LIMOSA_DEVICE": "fabric", "LIMOSA_HOSTS": "2"}
+#: Messages between imitated hosts: by files, and by libfabric.
+FAR = ["file", "fabric"]
 
 
-def test_a_flood_by_a_network_is_held_once(job, program, imitated):
-    outcome = job([program("flood"), "24"], env=imitated).wait(60)
+def far(device: str, folder: Path) -> dict[str, str]:
+    """The variables of a job whose ranks are on hosts of their own."""
+    if device == "fabric":
+        try:
+            ctypes.CDLL(os.environ.get("LIMOSA_FABRIC_LIBRARY", "libfabric.so.1"))
+        except OSError:
+            pytest.skip("libfabric is not installed: sudo apt-get install libfabric1")
+    return {"LIMOSA_DEVICE": f"file:{folder}" if device == "file" else device, "LIMOSA_HOSTS": "2"}
+
+
+@pytest.mark.parametrize("device", FAR)
+def test_a_flood_to_a_rank_that_waits_stops_at_the_credit(job, program, tmp_path, device):
+    # A window and a quarter (20 MB), 0.4 KB for each of the 12288 other messages, and buffers.
+    outcome = job([program("flood"), "96"], env=far(device, tmp_path)).wait(60)
     assert (outcome.code, outcome.err) == (0, ""), outcome.text
-    assert int(outcome.out) < 24 << 10
+    assert int(outcome.out) < (20 << 10) + 0.4 * 12288 + (8 << 10)
 
 
-def test_two_ranks_that_flood_each_other_meet_in_a_barrier(job, program, imitated):
-    outcome = job([program("flood"), "24", "pair"], env=imitated).wait(60)
+@pytest.mark.parametrize("device", FAR)
+def test_two_ranks_that_flood_each_other_meet_in_a_barrier(job, program, tmp_path, device):
+    outcome = job([program("flood"), "48", "pair"], env=far(device, tmp_path)).wait(60)
     assert (outcome.code, outcome.text) == (0, "all received\n")
 
 

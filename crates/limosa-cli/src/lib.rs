@@ -132,7 +132,11 @@ enum Command {
     },
     /// Starts the ranks of one host; for the launcher
     #[command(hide = true)]
-    Agent,
+    Agent {
+        /// Brings a new connection to the agent of this job and host
+        #[arg(long, num_args = 2, value_names = ["ID", "HOST"])]
+        again: Vec<String>,
+    },
     /// Brings a connection to the courier of a job on this host; for couriers
     #[command(hide = true)]
     Courier { id: String, host: u32 },
@@ -184,7 +188,10 @@ pub fn main() -> ExitCode {
         Command::Cancel { args } => background("cancel", args),
         Command::Modernize { args } => python::hand_over("limosa modernize", python::LIMOSA, "limosa.modernize", &args),
         Command::Cc { args } => compile(&args),
-        Command::Agent => run::hosts::agent::main(),
+        Command::Agent { again } => match &again[..] {
+            [id, host] => run::hosts::agent::again(id, host.parse().unwrap_or(u32::MAX)),
+            _ => run::hosts::agent::main(),
+        },
         Command::Courier { id, host } => run::hosts::courier::door(&id, host),
         Command::Doctor(options) => doctor::main(&options),
         Command::Env(options) => env::main(&options),

@@ -47,13 +47,22 @@ pub fn become_rank(segment: i32, launcher: u32) -> io::Result<()> {
     }
 }
 
-/// What a process does between fork and exec that ends with the launcher, and gets all signals. Async-signal-safe.
-pub fn end_with(launcher: u32) -> io::Result<()> {
+/// What a process does between fork and exec that gets all signals. Async-signal-safe.
+pub fn take_all_signals() -> io::Result<()> {
     // SAFETY: async-signal-safe system calls on this process's own properties.
     unsafe {
         let mut none = std::mem::zeroed::<libc::sigset_t>();
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+    }
+    Ok(())
+}
+
+/// The same for a process that ends with the launcher. Async-signal-safe.
+pub fn end_with(launcher: u32) -> io::Result<()> {
+    take_all_signals()?;
+    // SAFETY: async-signal-safe system calls on this process's own properties.
+    unsafe {
         // Where a sandbox refuses this, the guardian ends the process.
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         // The launcher may have died before the request above.

@@ -267,13 +267,13 @@ impl Devices {
         self.device(route).is_away(route.address, count)
     }
 
-    /// As [`Device::try_send`].
+    /// As [`ShmDevice::try_send`]; false for the peers of other devices.
     #[inline(always)]
     pub fn try_send(&mut self, to: Peer, meta: &Meta, bytes: &[u8]) -> bool {
         let route = self.route(to);
         match &mut self.shm {
             Some(shm) if route.device == 0 => shm.try_send(route.address, meta, bytes),
-            _ => self.others[usize::from(route.device) - 1].device.try_send(route.address, meta, bytes),
+            _ => false,
         }
     }
 

@@ -608,11 +608,6 @@ impl Device for FabricDevice {
         })
     }
 
-    fn try_send(&mut self, to: Address, meta: &Meta, bytes: &[u8]) -> bool {
-        // Who is lost stays lost: an error shows again.
-        matches!(self.send(to, meta, Data::Bytes(bytes), Urgency::Normal), Ok(Sent::Done))
-    }
-
     unsafe fn send_lent(
         &mut self,
         to: Address,

@@ -252,11 +252,6 @@ pub trait Device: Send {
     /// [`DeviceError::NoMemory`] when the first packet to a peer finds no memory for a lane; [`DeviceError::Died`].
     fn send(&mut self, to: Address, meta: &Meta, data: Data<'_>, urgency: Urgency) -> Result<Sent, DeviceError>;
 
-    /// Sends a short packet at once, if that is possible; false if it is not, for whatever reason: [`Device::send`] tells.
-    fn try_send(&mut self, _to: Address, _meta: &Meta, _bytes: &[u8]) -> bool {
-        false
-    }
-
     /// As [`Device::send`]. The device may read the bytes in place until [`Device::is_away`] returns true.
     ///
     /// # Errors

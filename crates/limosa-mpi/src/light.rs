@@ -81,12 +81,18 @@ pub fn withdraw(shorts: impl Iterator<Item = Short>) {
     engine.withdraw_all(ids.into_iter(), &Waiting::nothing_in_particular());
 }
 
+/// Requests that a wait lists at most. Of more it lists the last ones: they are found at once, since requests mostly end
+/// in order, and a wait for each of many requests does not look at all of them each time.
+const LISTED: usize = 100;
+
 /// Lists what those of these requests wait for that have not ended.
 #[cold]
-fn list_awaits(shorts: impl Iterator<Item = Short>, tell: &mut dyn FnMut(Awaits<'_>)) {
-    for label in shorts.filter_map(|short| of_light_requests().engine().open_label(short)) {
+fn list_awaits(shorts: impl DoubleEndedIterator<Item = Short>, tell: &mut dyn FnMut(Awaits<'_>)) {
+    let light = of_light_requests();
+    let labels = shorts.rev().filter_map(|short| light.engine().open_label(short)).take(LISTED).collect::<Vec<_>>();
+    for label in labels.into_iter().rev() {
         if let Some(awaits) =
-            awaits_message(of_light_requests().comms.find(label.context).as_ref(), label.is_send, label.peer, label.tag)
+            awaits_message(light.comms.find(label.context).as_ref(), label.is_send, label.peer, label.tag)
         {
             tell(awaits);
         }

@@ -20,6 +20,8 @@
 //!   behind a flood of others. A waiting rank may thus hold more than the limit; only a lack of memory stops it;
 //! - without such a call, packets are taken again when receives have reduced the held messages to half of the limit.
 //!
+//! Remote peers send at most a window of eager messages ahead of the receives ([`credit`]).
+//!
 //! When a packet is lost, because a device failed or there is no memory for it, messages may be missing or out of
 //! order. All pending operations that wait for a message fail, and so do all that are started later
 //! ([`ProtocolState::break_down`]).
@@ -40,11 +42,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+mod credit;
 mod death;
 mod receiving;
 mod sending;
 mod straight;
 
+use credit::Credit;
 use death::Deaths;
 pub use death::{Concerns, Needs};
 use sending::Waiting;
@@ -117,16 +121,6 @@ impl Unexpected {
             Unexpected::Arriving { .. } => false,
             Unexpected::Offer { .. } | Unexpected::Local { .. } => true,
         }
-    }
-
-    /// Returns the memory in bytes that the message takes here.
-    fn held_bytes(&self) -> usize {
-        HELD_BYTES
-            + match self {
-                Unexpected::Eager { data, .. } => data.len(),
-                Unexpected::Arriving { total, .. } => *total,
-                Unexpected::Offer { .. } | Unexpected::Local { .. } => 0,
-            }
     }
 }
 
@@ -220,6 +214,7 @@ pub(crate) struct ProtocolState {
     /// Memory in bytes that unexpected messages take.
     pub unexpected_bytes: usize,
     unexpected_limit: usize,
+    credit: Credit,
     /// Counters since the start.
     pub traffic: Traffic,
     /// Set when packets were left on their lanes because of the limit.
@@ -295,6 +290,7 @@ impl ProtocolState {
             deaths: Deaths::default(),
             unexpected_bytes: 0,
             unexpected_limit,
+            credit: Credit::new(size, unexpected_limit),
             traffic: Traffic::default(),
             held_back: false,
             may_stream: false,
@@ -317,6 +313,7 @@ impl ProtocolState {
     pub fn add_peer(&mut self) {
         self.backlog.push(VecDeque::new());
         self.arrivals.add_peer();
+        self.credit.add_peer();
     }
 
     // ---- completion of requests ------------------------------------------------------------------------------------
@@ -453,6 +450,8 @@ impl ProtocolState {
             wire::RECALLED if meta.words[1] == 0 => {}
             wire::RECALLED => return self.given_back(from, RequestId::from_wire(meta.words[0])),
             wire::END_GROUP => return self.group_ended(meta, data),
+            wire::ASK => answers.extend(self.credit.ask(from, meta.words[0]).map(|answer| (from, answer))),
+            wire::CREDIT => return self.credit.grant(from, meta.words[0]),
             wire::SAY => return self.told(from, meta, data),
             wire::LEAVE => self.peer_left(from),
             wire::PARTED => return self.others_parted(from, meta, data),

@@ -18,6 +18,8 @@
 //! | `END_GROUP` | context, class | text | the members of this group disagree, as the text says: end pending operations |
 //! | `LEAVE` | | | the sender of this packet takes no more packets |
 //! | `PARTED` | process | text | the sender and that process can no longer exchange messages, for this reason |
+//! | `ASK` | bytes | | the receiver of this packet was sent so many eager bytes, and answers when it holds few of them |
+//! | `CREDIT` | bytes | | the answer: a window beyond so many bytes may be sent |
 //! | `SAY` | context, word | words | statement of a member about its group ([`Listener`](crate::Listener)) |
 //!
 //! The envelope is the context id, and the source rank and tag in the halves of the second word; neither is negative.
@@ -47,6 +49,8 @@ pub const SAY: u8 = 13;
 pub const LEAVE: u8 = 14;
 pub const PARTED: u8 = 15;
 pub const ACCEPT_STRAIGHT: u8 = 16;
+pub const ASK: u8 = 17;
+pub const CREDIT: u8 = 18;
 
 /// Maximum number of pieces that are offered for pulling one by one; more are packed and streamed.
 pub const MAX_PIECES: usize = 4096;

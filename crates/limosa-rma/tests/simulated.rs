@@ -437,6 +437,7 @@ fn run(seed: u64) {
         capacity: random.of(&[1, 2, 5, 64]),
         refusals: random.of(&[0, 2, 10]),
         instant: false,
+        far: random.one_in(2),
         memory: false,
         memory_failures: 0,
     };

@@ -34,6 +34,8 @@ pub struct Conditions {
     pub refusals: u32,
     /// Whether packets are delivered when they are sent.
     pub instant: bool,
+    /// Whether peers are remote ([`Device::is_far`]).
+    pub far: bool,
     /// Whether the memory of peers can be accessed.
     pub memory: bool,
     /// One of so many accesses to a peer's memory fails; 0: none.
@@ -43,7 +45,15 @@ pub struct Conditions {
 impl Default for Conditions {
     /// Returns the properties of a network that delivers at once and refuses nothing.
     fn default() -> Conditions {
-        Conditions { max_data: 16 * 1024, capacity: 64, refusals: 0, instant: true, memory: false, memory_failures: 0 }
+        Conditions {
+            max_data: 16 * 1024,
+            capacity: 64,
+            refusals: 0,
+            instant: true,
+            far: false,
+            memory: false,
+            memory_failures: 0,
+        }
     }
 }
 
@@ -284,6 +294,10 @@ impl Device for SimDevice {
 
     fn max_data(&self) -> usize {
         self.max_data
+    }
+
+    fn is_far(&self) -> bool {
+        self.network.traffic().conditions.far
     }
 
     fn send(&mut self, to: Address, meta: &Meta, mut data: Data<'_>, urgency: Urgency) -> Result<Sent, DeviceError> {

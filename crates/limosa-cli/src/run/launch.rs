@@ -119,7 +119,7 @@ struct Job<'a> {
     next_number: u32,
     /// Published names and their ports.
     names: HashMap<Vec<u8>, Vec<u8>>,
-    guardian: Guardian,
+    guardian: Arc<Guardian>,
     signals: OwnedFd,
     wake: Arc<OwnedFd>,
     ranks: Vec<Rank>,
@@ -260,7 +260,7 @@ impl<'a> Job<'a> {
             next_number: 0,
             names: HashMap::new(),
             board: Arc::new(board),
-            guardian,
+            guardian: Arc::new(guardian),
             signals: sys::signal_fd(&HANDLED).map_err(|e| refused("cannot receive signals", &e))?,
             wake: Arc::new(wake),
             ranks: Vec::new(),

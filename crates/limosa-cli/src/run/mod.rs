@@ -19,6 +19,7 @@ pub mod plan;
 mod profile;
 mod rank;
 mod strangers;
+mod stream;
 mod tuning;
 
 use std::ffi::OsString;

@@ -490,6 +490,7 @@ impl ProtocolState {
         let failure = Failure::from(DeviceError::Died { peer, what: "another process has its number now" });
         self.end_sends_to(peer, &failure);
         self.end_arrival(peer, &failure);
+        self.credit.forget(peer);
         self.deaths.dead.retain(|dead| dead.peer != peer);
         self.deaths.left.retain(|left| *left != peer);
         self.deaths.parted.retain(|(pair, _)| !pair.contains(&peer));

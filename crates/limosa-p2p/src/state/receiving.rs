@@ -25,6 +25,7 @@ impl ProtocolState {
     pub(super) fn hold(&mut self, envelope: &Envelope, message: Unexpected) {
         self.completed |= self.sleep_conditions.include(envelope);
         self.unexpected_bytes += message.held_bytes();
+        self.hold_credit(&message);
         self.matcher.store(envelope, message);
         self.jobs.extend(self.listeners.unasked(envelope));
     }
@@ -33,6 +34,7 @@ impl ProtocolState {
     #[inline]
     pub(super) fn release(&mut self, message: &Unexpected) {
         self.unexpected_bytes -= message.held_bytes();
+        self.release_credit(message);
         if self.held_back && self.unexpected_bytes <= self.unexpected_limit / 2 {
             self.held_back = false;
             self.jobs.push(UnlockedJob::TakePackets);
@@ -86,6 +88,7 @@ impl ProtocolState {
                 let n = data.len().min(region.len());
                 region.write(0, &data[..n]);
                 self.traffic.receive(n as u64);
+                self.run_deferred(devices);
                 Begun::Done(received(&envelope, data.len() as u64, region.len() as u64))
             }
             Some((envelope, message)) => Begun::Request(self.receive_matched(devices, &envelope, message, region)),
@@ -172,7 +175,6 @@ impl ProtocolState {
             }
             Unexpected::Offer { from, offer } => {
                 self.fetch(id, from, envelope, &offer, region);
-                self.run_deferred(devices);
             }
             Unexpected::Local { send, len } => {
                 // The send exists: it ends by being received or cancelled, and both take the message out of the
@@ -184,6 +186,7 @@ impl ProtocolState {
                 self.complete_receive(id, envelope, len, region.len() as u64);
             }
         }
+        self.run_deferred(devices);
         id
     }
 
@@ -214,7 +217,14 @@ impl ProtocolState {
     }
 
     /// Does the work that was queued until the device was free, in order.
+    #[inline]
     pub fn run_deferred(&mut self, devices: &mut Devices) {
+        if !self.deferred.is_empty() {
+            self.run_all_deferred(devices);
+        }
+    }
+
+    fn run_all_deferred(&mut self, devices: &mut Devices) {
         let mut all = std::mem::take(&mut self.deferred);
         let mut rest = all.drain(..);
         while let Some(deferred) = rest.next() {

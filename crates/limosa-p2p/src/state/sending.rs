@@ -106,16 +106,22 @@ impl ProtocolState {
         region: Region,
         mode: Mode,
     ) -> Result<Option<RequestId>, Failure> {
-        self.check(peer, envelope.context)?;
         let len = region.len();
+        let is_far = devices.is_far(peer);
+        let is_whole = len <= self.whole_limit || (is_far && self.fits_packet(devices, peer, len, mode));
+        let is_eager = is_whole || (len <= self.eager_limit && mode == Mode::Standard);
+        let has_credit = is_eager && (!is_far || self.spend_credit(devices, peer, len));
+        // A question for credit may have found the peer dead.
+        self.check(peer, envelope.context)?;
         self.traffic.send(len);
-        if len > self.whole_limit && !self.is_whole(devices, peer, len, mode) {
-            if len > self.eager_limit || mode == Mode::Synchronous {
-                return self.send_offer(devices, peer, envelope, region).map(Some);
-            }
+        // An empty message without credit needs no offer: it is sent at once, and its send waits for the receive.
+        if !has_credit && len > 0 {
+            return self.send_offer(devices, peer, envelope, region).map(Some);
+        }
+        if !is_whole {
             return self.send_parts(devices, peer, envelope, region);
         }
-        if mode == Mode::Synchronous {
+        if mode == Mode::Synchronous || !has_credit {
             let request = self.requests.insert(Phase::Queued, Region::empty());
             let meta = wire::enveloped(wire::EAGER_SYNC, envelope);
             self.queue(devices, peer, Waiting::Eager { request, meta, region, sync: true });
@@ -123,7 +129,7 @@ impl ProtocolState {
         }
         let meta = wire::enveloped(wire::EAGER, envelope);
         if self.backlog[peer as usize].is_empty() {
-            if len >= FAR_LENT && devices.is_far(peer) && region.as_bytes().is_some() {
+            if len >= FAR_LENT && is_far && region.as_bytes().is_some() {
                 return self.send_whole_from_there(devices, peer, &meta, region);
             }
             match send_eager(devices, peer, &meta, &region, None) {
@@ -164,11 +170,11 @@ impl ProtocolState {
         Ok(Some(request))
     }
 
-    /// Returns whether a message that is longer than a segment travels whole, because its receiver is remote.
-    fn is_whole(&self, devices: &Devices, peer: Peer, len: usize, mode: Mode) -> bool {
+    /// Returns whether a message that is longer than a segment travels whole to a remote receiver.
+    fn fits_packet(&self, devices: &Devices, peer: Peer, len: usize, mode: Mode) -> bool {
         // A synchronous send's number travels with the message.
         let most = devices.max_data(peer) - if mode == Mode::Synchronous { 8 } else { 0 };
-        len <= most.min(FAR_EAGER * self.eager_limit) && devices.is_far(peer)
+        len <= most.min(FAR_EAGER * self.eager_limit)
     }
 
     /// Sends a short message at once to a peer that has been sent to before. Returns false, without effect, if there is

@@ -14,7 +14,7 @@ mod process;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use world::World;
+use world::{WINDOW, World};
 
 /// Number of seeds by default; half of them have faults.
 const SEEDS: u64 = 20_000;
@@ -59,6 +59,18 @@ fn whatever_the_schedule_operations_complete_or_name_the_dead() {
         "of {seeds} seeds these failed, among others: {failed:?}; LIMOSA_SIM_SEED={} shows how",
         failed[0]
     );
+}
+
+#[test]
+fn a_flood_from_a_remote_sender_stops_a_window_ahead_of_the_receives() {
+    for seed in 0..200 {
+        let mut world = World::remote_pair(seed);
+        let held = world.flood(150);
+        assert!((WINDOW / 4..WINDOW * 5 / 4).contains(&held), "seed {seed}: {held} bytes");
+        world.settle();
+        oracle::judge(&world);
+        world.clear_up();
+    }
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn judge_receive(world: &World, rank: u32, pattern: &Pattern, op: &Op, context: 
             let was_there = op
                 .foreseen
                 .as_ref()
-                .is_some_and(|seen| seen.bytes <= 4096 && !may_be_withdrawn(world, rank, pattern, seen.bytes));
+                .is_some_and(|seen| seen.bytes <= 4096 && !may_be_elsewhere(world, rank, pattern, seen.bytes));
             assert!(!was_there, "{context} failed although its message was there: {failure}");
             return None;
         }
@@ -114,7 +114,7 @@ fn judge_receive(world: &World, rank: u32, pattern: &Pattern, op: &Op, context: 
     );
     assert_eq!(is_cut, is_said, "{context}, message {number}: {end:?}");
     if let Some(seen) = &op.foreseen
-        && !may_be_withdrawn(world, rank, pattern, seen.bytes)
+        && !may_be_elsewhere(world, rank, pattern, seen.bytes)
     {
         assert_eq!(
             (seen.source, seen.tag, seen.bytes),
@@ -182,13 +182,14 @@ fn is_withdrawn(world: &World, message: usize) -> bool {
     })
 }
 
-/// Returns whether the message that a probe has seen may have been withdrawn before it was received.
-fn may_be_withdrawn(world: &World, rank: u32, pattern: &Pattern, bytes: u64) -> bool {
+/// Returns whether the message that a probe has seen may not have been here, but at its sender: it was offered for want
+/// of credit, or withdrawn before it was received.
+fn may_be_elsewhere(world: &World, rank: u32, pattern: &Pattern, bytes: u64) -> bool {
     let is_it = |number: &usize| {
         let message = &world.messages[*number];
         message.to == rank && pattern.matches(&message.envelope) && message.bytes.len() as u64 == bytes
     };
-    (0..world.messages.len()).filter(is_it).any(|number| is_withdrawn(world, number))
+    world.limits_credit || (0..world.messages.len()).filter(is_it).any(|number| is_withdrawn(world, number))
 }
 
 /// Checks the pending operations: no receive matches an unreceived message, and pending sends have unreceived messages.

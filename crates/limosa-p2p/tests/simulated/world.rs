@@ -18,6 +18,10 @@ const OPTIONS: Options = Options {
 /// Contexts: all processes are members of the first, all but the last of the second.
 pub const CONTEXTS: [u64; 2] = [10, 12];
 const TAGS: usize = 3;
+/// Window of a [`World::remote_pair`], in bytes.
+pub const WINDOW: usize = 40_000;
+/// Memory of a held offer, in bytes; a little more than it is.
+const OFFER: usize = 300;
 /// First tag of empty messages, each of which has a tag of its own.
 const EMPTY_TAGS: i32 = 1000;
 
@@ -38,6 +42,8 @@ pub struct World {
     pub size: u32,
     pub processes: Vec<Process>,
     pub messages: Vec<Message>,
+    /// Whether short messages may be offered for want of credit.
+    pub limits_credit: bool,
     network: Network,
     random: Random,
     faults: bool,
@@ -74,10 +80,31 @@ impl World {
             capacity: random.of(&[1, 2, 5, 64]),
             refusals: random.of(&[0, 2, 10]),
             instant: false,
+            far: random.one_in(2),
             memory: random.one_in(2),
             memory_failures: if faults { random.of(&[0, 3]) } else { 0 },
         };
         let unexpected_limit = random.of(&[1 << 30, 20_000]);
+        World::start(random, size, faults, conditions, unexpected_limit, notes)
+    }
+
+    /// Creates two processes that are remote to each other, with a window of [`WINDOW`] bytes.
+    pub fn remote_pair(seed: u64) -> World {
+        let mut random = Random::new(seed);
+        let (capacity, refusals) = (random.of(&[2, 5, 64]), random.of(&[0, 3]));
+        let conditions =
+            Conditions { capacity, refusals, instant: false, far: true, max_data: 9000, ..Conditions::default() };
+        World::start(random, 2, false, conditions, WINDOW, false)
+    }
+
+    fn start(
+        mut random: Random,
+        size: u32,
+        faults: bool,
+        conditions: Conditions,
+        unexpected_limit: usize,
+        notes: bool,
+    ) -> World {
         let network = Network::new(size, conditions, random.number());
         let process = |rank| Process {
             engine: engine(&network, rank, size, unexpected_limit),
@@ -86,8 +113,9 @@ impl World {
             stopped_for: 0,
         };
         let processes = (0..size).map(process).collect();
-        let mut world =
-            World { size, processes, messages: Vec::new(), network, random, faults, notes: notes.then(Vec::new) };
+        let limits_credit = conditions.far && unexpected_limit <= WINDOW;
+        let (messages, notes) = (Vec::new(), notes.then(Vec::new));
+        let mut world = World { size, processes, messages, limits_credit, network, random, faults, notes };
         world.note(|| format!("{size} processes, {conditions:?}"));
         world
     }
@@ -134,6 +162,33 @@ impl World {
                 self.act(rank);
             }
         }
+    }
+
+    /// Lets both processes of a pair wait for a message behind a flood of others. Returns the memory in bytes that a
+    /// process held of the flood at most, without the offers.
+    pub fn flood(&mut self, messages: usize) -> usize {
+        const LAST: i32 = 2;
+        for rank in 0..2 {
+            let source = Some(1 - rank as i32);
+            self.receive(rank, Pattern { context: CONTEXTS[0], source, tag: Some(LAST) }, 30_000);
+        }
+        let (mut sent, mut most) = ([0, 0], 0);
+        while sent != [messages; 2] {
+            let rank = self.random.below(2);
+            match self.random.below(3) {
+                0 if sent[rank] < messages => {
+                    self.send(rank, 1 - rank as u32, CONTEXTS[0], 0);
+                    sent[rank] += 1;
+                }
+                1 => _ = self.deliver(),
+                // A process that waits takes all packets.
+                _ => self.processes[rank].see_end(0, true),
+            }
+            let engine = &self.processes[rank].engine;
+            most = most.max(engine.unexpected_bytes().saturating_sub(OFFER * engine.unreceived().len()));
+        }
+        (0..2).for_each(|rank| self.send(rank, 1 - rank as u32, CONTEXTS[0], LAST));
+        most
     }
 
     fn deliver(&mut self) -> bool {

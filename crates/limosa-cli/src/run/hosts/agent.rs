@@ -1,7 +1,8 @@
 //! `limosa agent`: starts the ranks of one host for the head of a job, and reports what becomes of them.
 //!
-//! It decides nothing. When the head is gone (the connection ends, or too many signs of life are missed) it kills all that
-//! belongs to the job on this host and ends; its guardian does that if the agent itself is killed.
+//! It decides nothing. When the head is gone (it says so, or too many signs of life are missed) the agent kills all that
+//! belongs to the job on this host and ends; its guardian does that if the agent itself is killed. When the connection
+//! ends, the ranks go on, and the head logs in again: `limosa agent --again` brings the new connection.
 //!
 //! | order | what it does |
 //! |---|---|
@@ -28,13 +29,16 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 pub(super) mod branches;
+mod head;
 mod later;
 
 use branches::Branches;
+pub(super) use head::Head;
+pub use head::again;
 use later::Asker;
 
 use super::link::{ALIVE, Signs};
-use super::wire::{self, Order, Report, Start};
+use super::wire::{Order, Report, Start};
 use super::{address, courier, folders, pinned};
 use crate::hang::stacks::Places;
 use crate::message::say;
@@ -46,8 +50,6 @@ use crate::{exit, procfs, sys};
 
 /// Time between reports of the ranks' places on the board.
 const PLACES: Duration = Duration::from_millis(250);
-/// How long the first order may take.
-const FIRST_ORDER: Duration = Duration::from_secs(60);
 /// No more is read from ranks while this much waits for the head.
 const QUEUE_LIMIT: usize = 1 << 20;
 /// Variables of this host that those of the head do not replace.
@@ -55,17 +57,6 @@ const OWN: [&str; 4] = ["HOSTNAME", "XDG_RUNTIME_DIR", "SSH_CONNECTION", "SSH_CL
 
 /// Signals that end the agent.
 const HANDLED: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
-
-/// The connection to the head.
-pub(super) struct Head {
-    from: OwnedFd,
-    to: OwnedFd,
-    come: Vec<u8>,
-    queue: Vec<u8>,
-    signs: Signs,
-    /// The connection has ended.
-    is_gone: bool,
-}
 
 /// A rank that reads input.
 struct Reader {
@@ -77,7 +68,7 @@ struct Agent {
     head: Head,
     board: Arc<Board>,
     segment: OwnedFd,
-    guardian: Guardian,
+    guardian: Arc<Guardian>,
     courier: Option<courier::Running>,
     /// What reaches other hosts.
     device: DeviceChoice,
@@ -118,6 +109,7 @@ struct Agent {
 /// What `poll` may find ready.
 enum Ready {
     Head,
+    Door,
     Signal,
     Wake,
     Stream(usize, usize),
@@ -147,7 +139,8 @@ fn serve() -> std::io::Result<bool> {
     let Some(start) = head.start()?.map(Arc::new) else { return Ok(false) };
     let config = config_of(&start);
     head.signs = Signs::new(config.host_limit);
-    let guardian = Guardian::start(&config)?;
+    head.listen(&start);
+    let guardian = Arc::new(Guardian::start(&config)?);
     let signals = sys::signal_fd(&HANDLED)?;
     let mut agent = Agent::new(head, &start, &config, guardian, signals)?;
     // It is given up last.
@@ -176,92 +169,9 @@ fn serve() -> std::io::Result<bool> {
     agent.courier = None;
     config.delete_messages(start.id);
     drop(owner);
+    agent.head.farewell();
     agent.guardian.dismiss();
     Ok(is_done)
-}
-
-impl Head {
-    /// Takes standard input and output for the connection: nothing else may use them.
-    fn connect() -> std::io::Result<Head> {
-        let from = rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3)?;
-        let to = rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3)?;
-        let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
-        rustix::stdio::dup2_stdin(&null)?;
-        rustix::stdio::dup2_stdout(&null)?;
-        rustix::io::ioctl_fionbio(&from, true)?;
-        rustix::io::ioctl_fionbio(&to, true)?;
-        Ok(Head::over(from, to))
-    }
-
-    /// Greets the head over this connection.
-    pub(super) fn over(from: OwnedFd, to: OwnedFd) -> Head {
-        let queue = wire::greeting().into_bytes();
-        let mut head = Head { from, to, come: Vec::new(), queue, signs: Signs::new(FIRST_ORDER), is_gone: false };
-        head.flush();
-        head
-    }
-
-    #[cfg(test)]
-    pub(super) fn is_gone(&self) -> bool {
-        self.is_gone
-    }
-
-    /// The next order that has come; none after one that makes no sense, which ends the connection.
-    pub(super) fn next_order(&mut self) -> Option<Order> {
-        let order = wire::take(&mut self.come).and_then(|fields| fields.map(Order::read).transpose());
-        order.unwrap_or_else(|_| {
-            self.is_gone = true;
-            None
-        })
-    }
-
-    /// Waits for the first order; `None` if none comes.
-    fn start(&mut self) -> std::io::Result<Option<Start>> {
-        let begin = Instant::now();
-        while !self.is_gone && begin.elapsed() < FIRST_ORDER {
-            let mut fds = self.descriptors().to_vec();
-            let _ = rustix::event::poll(&mut fds, Some(&Timespec { tv_sec: 1, tv_nsec: 0 }));
-            self.flush();
-            self.read();
-            if let Some(fields) = wire::take(&mut self.come)? {
-                let Order::Start(start) = Order::read(fields)? else { return Ok(None) };
-                return Ok(Some(*start));
-            }
-        }
-        Ok(None)
-    }
-
-    fn descriptors(&self) -> [PollFd<'_>; 2] {
-        let out = if self.queue.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
-        [PollFd::new(&self.from, PollFlags::IN), PollFd::new(&self.to, out)]
-    }
-
-    pub(super) fn send(&mut self, report: &Report) {
-        self.queue.extend(report.bytes());
-    }
-
-    pub(super) fn flush(&mut self) {
-        while !self.queue.is_empty() && !self.is_gone {
-            match rustix::io::write(&self.to, &self.queue) {
-                Ok(n) => drop(self.queue.drain(..n)),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return,
-                Err(_) => self.is_gone = true,
-            }
-        }
-    }
-
-    pub(super) fn read(&mut self) {
-        let mut chunk = vec![0u8; 1 << 16];
-        match rustix::io::read(&self.from, &mut chunk) {
-            Ok(n) if n > 0 => {
-                self.signs.heard();
-                self.come.extend_from_slice(&chunk[..n]);
-            }
-            Err(Errno::INTR | Errno::AGAIN) => {}
-            Ok(_) | Err(_) => self.is_gone = true,
-        }
-    }
 }
 
 impl Agent {
@@ -269,7 +179,7 @@ impl Agent {
         head: Head,
         start: &Arc<Start>,
         config: &Config,
-        guardian: Guardian,
+        guardian: Arc<Guardian>,
         signals: OwnedFd,
     ) -> std::io::Result<Agent> {
         let shape = Shape {
@@ -290,10 +200,10 @@ impl Agent {
             control: control::listen(start.id).ok(),
             board: Arc::new(board),
             segment,
+            branches: Branches::new(start.clone(), config.ssh.clone(), guardian.clone()),
             guardian,
             courier: None,
             device: config.device.clone(),
-            branches: Branches::new(start.clone(), config.ssh.clone()),
             start: start.clone(),
             expected: None,
             signals,
@@ -417,7 +327,8 @@ impl Agent {
                     self.head.read();
                     self.obey();
                 }
-                // A signal that ends the agent means the job.
+                Ready::Door => self.head.open(),
+                // Whoever ends the agent means the job.
                 Ready::Signal => self.head.is_gone |= sys::next_signal(self.signals.as_fd()).is_some(),
                 Ready::Wake => self.on_wake(),
                 Ready::Stream(index, kind) => self.read_stream(index, kind),
@@ -435,13 +346,17 @@ impl Agent {
     }
 
     fn sleep(&self) -> Vec<Ready> {
-        let mut what = vec![Ready::Head, Ready::Head, Ready::Signal, Ready::Wake];
-        let [from, to] = self.head.descriptors();
-        let mut fds = vec![from, to];
+        let mut fds: Vec<PollFd<'_>> = self.head.descriptors().collect();
+        let mut what: Vec<Ready> = fds.iter().map(|_| Ready::Head).collect();
+        if let Some(listener) = &self.head.listener {
+            what.push(Ready::Door);
+            fds.push(PollFd::new(listener, PollFlags::IN));
+        }
+        what.extend([Ready::Signal, Ready::Wake]);
         fds.extend([PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&*self.wake, PollFlags::IN)]);
         for (index, rank) in self.ranks.iter().enumerate() {
             for (kind, stream) in rank.streams.iter().enumerate() {
-                if let Some(stream) = stream.as_ref().filter(|_| self.head.queue.len() < QUEUE_LIMIT) {
+                if let Some(stream) = stream.as_ref().filter(|_| self.head.stream.pending() < QUEUE_LIMIT) {
                     what.push(Ready::Stream(index, kind));
                     fds.push(PollFd::new(stream, PollFlags::IN));
                 }
@@ -463,7 +378,7 @@ impl Agent {
             what.push(Ready::Asker(asker.number));
             fds.push(PollFd::new(&asker.stream, PollFlags::IN));
         }
-        for (at, fd) in self.branches.descriptors(self.head.queue.len() < QUEUE_LIMIT) {
+        for (at, fd) in self.branches.descriptors(self.head.stream.pending() < QUEUE_LIMIT) {
             what.push(Ready::Branch(at));
             fds.push(fd);
         }
@@ -494,6 +409,7 @@ impl Agent {
             self.head.send(&Report::Alive);
             self.head.signs.pass();
             self.head.is_gone |= self.head.signs.are_missed() && !self.is_suspended;
+            self.branches.keep_up();
         }
     }
 

@@ -2,17 +2,14 @@
 //!
 //! Two hosts have one connection, which is made when one of them has files for its partner. The first host of the two
 //! makes it: it runs `limosa courier` on the other one by ssh. If the second one has files first, its launcher or agent
-//! asks for the connection through the head ([`Running::requests`]). `limosa courier`, the *door*, hands its standard
-//! input and output to the courier of the job there, and ends when the courier lets go of them. A door finds its courier
-//! by a name that only processes of that host can connect to, and both ask the system whether the other one belongs to
-//! the same user.
+//! asks for the connection through the head ([`Running::requests`]). `limosa courier` is a [`door`] to the courier of the
+//! job there.
 //!
 //! A connection that ends is made again. After `LIMOSA_HOST_LIMIT` without one the ranks are told, or when a login has
 //! taken longer than it may (`LIMOSA_LOGIN_LIMIT`). The host that is called cannot tell these apart, and waits for the longer
 //! time.
 
-use std::io::{self, IoSlice, IoSliceMut, Read};
-use std::mem::MaybeUninit;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
@@ -29,11 +26,8 @@ use limosa_device::files::{Folders, Notify};
 use limosa_job::config::{Config, DeviceChoice, FileNotify};
 use limosa_job::{Board, HostPlan};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    recvmsg, sendmsg,
-};
 
+use super::door;
 use super::login::own_command;
 use crate::message::say;
 use crate::{exit, sys};
@@ -369,11 +363,8 @@ impl Prepared {
 
     /// A door brings the descriptors of a connection.
     fn be_called(&mut self, door: UnixStream) -> io::Result<()> {
-        if !is_own(&door)? {
-            return Err(io::Error::other("it belongs to another user"));
-        }
-        door.set_read_timeout(Some(PAUSES[1]))?;
-        let (host, from, to) = take_descriptors(&door)?;
+        let (host, from, to) = door::take_connection(&door, PAUSES[1])?;
+        let host = host as usize;
         if host >= self.here {
             return Err(io::Error::other(format!("host {host} does not call this one")));
         }
@@ -411,71 +402,13 @@ impl Prepared {
     }
 }
 
-fn is_own(other: &UnixStream) -> io::Result<bool> {
-    Ok(rustix::net::sockopt::socket_peercred(other)?.uid == rustix::process::geteuid())
-}
-
-/// The number of the host that calls, and its connection.
-fn take_descriptors(door: &UnixStream) -> io::Result<(usize, OwnedFd, OwnedFd)> {
-    let mut word = [0; 4];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let got = recvmsg(door, &mut [IoSliceMut::new(&mut word)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
-    let mut descriptors = control.drain().flat_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect::<Vec<OwnedFd>>(),
-        _ => Vec::new(),
-    });
-    match (descriptors.next(), descriptors.next()) {
-        (Some(from), Some(to)) if got.bytes == word.len() => Ok((u32::from_le_bytes(word) as usize, from, to)),
-        _ => Err(io::Error::other("it brings no connection")),
-    }
-}
-
-/// Whether the caller has ended the connection; waits a moment for that.
-fn has_hung_up() -> io::Result<bool> {
-    let stdin = std::io::stdin();
-    // The caller says nothing before it is greeted.
-    let mut poll = [PollFd::new(&stdin, PollFlags::RDHUP)];
-    let moment = PAUSES[0] / 5;
-    let moment = Timespec { tv_sec: 0, tv_nsec: moment.subsec_nanos().into() };
-    Ok(rustix::event::poll(&mut poll, Some(&moment))? > 0)
-}
-
 /// Runs `limosa courier ID HOST`: brings the connection over which it was called to the courier of this host.
 pub fn door(id: &str, host: u32) -> ExitCode {
-    match bring(id, host) {
+    match door::job_of(id).and_then(address).and_then(|address| door::bring(&address, host, DOOR_WAITS)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say(&format!("no courier of job {id} is on this host: {error}"), None);
             ExitCode::from(exit::FAILED)
         }
     }
-}
-
-fn bring(id: &str, host: u32) -> io::Result<()> {
-    let id = u64::from_str_radix(id, 16).map_err(|_| io::Error::other("this is no job's id"))?;
-    let address = address(id)?;
-    let begin = Instant::now();
-    let mut courier = loop {
-        match UnixStream::connect_addr(&address) {
-            Ok(courier) => break courier,
-            Err(error) if begin.elapsed() > DOOR_WAITS || has_hung_up()? => return Err(error),
-            Err(_) => {}
-        }
-    };
-    if !is_own(&courier)? {
-        return Err(io::Error::other("it belongs to another user"));
-    }
-    let (from, to) = (std::io::stdin(), std::io::stdout());
-    let descriptors = [from.as_fd(), to.as_fd()];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    control.push(SendAncillaryMessage::ScmRights(&descriptors));
-    sendmsg(&courier, &[IoSlice::new(&host.to_le_bytes())], &mut control, SendFlags::NOSIGNAL)?;
-    // The courier alone has the connection from now on.
-    let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
-    rustix::stdio::dup2_stdin(&null)?;
-    rustix::stdio::dup2_stdout(&null)?;
-    let _ = courier.read(&mut [0; 1]);
-    Ok(())
 }

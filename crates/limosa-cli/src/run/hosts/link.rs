@@ -18,8 +18,9 @@ use std::time::{Duration, Instant};
 use limosa_job::config::Config;
 use rustix::event::PollFd;
 
-use super::login::{Come, Login};
-use super::wire::{self, Order, Report, Start};
+use super::login::{Login, Target};
+use super::wire::{self, Come, Order, Report, Start};
+use crate::run::guardian::Guardian;
 
 /// Each side says this often that it lives.
 pub const ALIVE: Duration = Duration::from_secs(2);
@@ -103,10 +104,19 @@ impl Link {
     ///
     /// # Errors
     /// ssh cannot be run here.
-    pub fn start(start: &Arc<Start>, host: usize, config: &Config, through: Option<usize>) -> std::io::Result<Link> {
-        let name = &start.hosts[host].name;
-        let way = through.map_or_else(|| Login::start(&config.ssh, name).map(Way::Login), |by| Ok(Way::Through(by)))?;
-        Ok(Link::new(start, host, config, way))
+    pub fn start(
+        start: &Arc<Start>,
+        host: usize,
+        config: &Config,
+        through: Option<usize>,
+        guardian: &Arc<Guardian>,
+    ) -> std::io::Result<Link> {
+        // A login from here follows, if there is one to be.
+        let mut link = Link::new(start, host, config, Way::Through(through.unwrap_or(host)));
+        if through.is_none() {
+            link.log_in(config, guardian)?;
+        }
+        Ok(link)
     }
 
     /// Connects to the agent of a host in this way.
@@ -139,8 +149,8 @@ impl Link {
     ///
     /// # Errors
     /// ssh cannot be run here.
-    pub fn log_in(&mut self, config: &Config) -> std::io::Result<()> {
-        self.way = Way::Login(Login::start(&config.ssh, &self.name)?);
+    pub fn log_in(&mut self, config: &Config, guardian: &Arc<Guardian>) -> std::io::Result<()> {
+        self.way = Way::Login(Login::start(Target::new(&self.start, self.host, &config.ssh, guardian))?);
         self.come.clear();
         self.said.clear();
         self.forgive();

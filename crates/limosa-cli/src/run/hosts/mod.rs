@@ -15,6 +15,7 @@
 //! | [`allocation`] | the hosts of a Slurm allocation |
 //! | [`wire`] | messages between head and agents |
 //! | [`login`] | a login on another host, of the head or of an agent |
+//! | [`door`] | brings a new connection to an agent or a courier that runs |
 //! | [`link`] | the head's end of a connection |
 //! | [`tree`] | orders on their way through the tree of logins |
 //! | [`agent`] | `limosa agent` |
@@ -25,6 +26,7 @@ pub mod address;
 pub mod agent;
 mod allocation;
 pub mod courier;
+pub mod door;
 pub mod folders;
 pub mod link;
 pub mod login;

@@ -24,6 +24,7 @@ use super::{Placement, callers, tree};
 use crate::run::binding::BindTo;
 use crate::run::plan::App;
 use crate::run::rank::{Ended, raise_descriptor_limit};
+use crate::run::stream;
 
 /// Logins of one process, as by default.
 const WIDTH: usize = 16;
@@ -38,7 +39,9 @@ struct Cable {
     ends: [UnixStream; 2],
     /// By direction: bytes in flight, the received part of the last message, and the totals.
     held: [Vec<u8>; 2],
+    frames: [Vec<u8>; 2],
     part: [Vec<u8>; 2],
+    is_greeted: bool,
     bytes: usize,
     messages: usize,
 }
@@ -51,15 +54,16 @@ impl Cable {
             if self.held[way].is_empty() {
                 let length = moved(self.ends[way].read(&mut chunk));
                 self.held[way].extend_from_slice(&chunk[..length]);
-                self.part[way].extend_from_slice(&chunk[..length]);
+                self.frames[way].extend_from_slice(&chunk[..length]);
                 self.bytes += length;
             }
             let length = moved(self.ends[1 - way].write(&self.held[way]));
             self.held[way].drain(..length);
             any |= length > 0;
         }
-        let _ = wire::take_greeting(&mut self.part[1]);
-        for part in &mut self.part {
+        self.is_greeted = self.is_greeted || wire::take_greeting(&mut self.frames[1]).is_some();
+        for (part, frames) in self.part.iter_mut().zip(&mut self.frames).filter(|_| self.is_greeted) {
+            part.extend(stream::unframed(frames));
             while wire::take(part).expect("messages").is_some() {
                 self.messages += 1;
             }
@@ -102,11 +106,11 @@ impl Net {
         for end in ends.iter().chain([&far]) {
             end.set_nonblocking(true)?;
         }
-        let (held, part) = Default::default();
-        self.cables.push(Cable { by, to, ends, held, part, bytes: 0, messages: 0 });
+        let (held, frames, part) = Default::default();
+        self.cables.push(Cable { by, to, ends, held, frames, part, is_greeted: false, bytes: 0, messages: 0 });
         let head = Head::over(far.try_clone()?.into(), far.into());
         self.agents.push(Agent { host: to, head, branches: None, cards: HashSet::new(), left: HashSet::new() });
-        Login::over(None, Some(near.try_clone()?.into()), Some(near.into()), None)
+        Login::over(near.try_clone()?.into(), near.into())
     }
 }
 
@@ -118,7 +122,7 @@ impl Agent {
                 let Order::Start(start) = order else { panic!("{order:?} comes before the start") };
                 assert_eq!(start.here as usize, self.host);
                 let (net, by) = (net.clone(), self.host);
-                let log_in = move |name: &str| net.borrow_mut().log_in(by, number_of(name));
+                let log_in = move |host| net.borrow_mut().log_in(by, host);
                 self.branches = Some(Branches::by(Arc::new(*start), Box::new(log_in)));
                 self.head.send(&Report::Ready);
                 continue;
@@ -148,10 +152,6 @@ impl Agent {
             other => panic!("{other:?} is not expected"),
         }
     }
-}
-
-fn number_of(name: &str) -> usize {
-    name.strip_prefix("node").and_then(|number| number.parse().ok()).expect("a name of the list")
 }
 
 /// The head's part, which is on the first host.

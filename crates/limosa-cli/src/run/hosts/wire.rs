@@ -1,8 +1,8 @@
 //! Messages between the head of a job over several hosts and its agents.
 //!
 //! An agent begins with a line of text, [`greeting`], which every version understands; what a login script may have
-//! printed before is skipped. Then both send messages: fields with their lengths (`limosa_job::control`), the first of
-//! which names the message.
+//! printed before is skipped. Then both send messages over a [`Stream`](crate::run::stream::Stream): fields with their
+//! lengths (`limosa_job::control`), the first of which names the message.
 //!
 //! What comes from another host is untrusted: a message is checked when it is read, and what is none ends the job.
 
@@ -14,14 +14,13 @@ use std::path::PathBuf;
 use limosa_job::control::{self, Fields, Reader, broken, number};
 use limosa_job::{CARD_BYTES, HostPlan, MAX_RANKS};
 
-use super::login::Come;
 use crate::hang::stacks::{Places, Program, SourcePosition};
 use crate::run::binding::BindTo;
 use crate::run::plan::App;
 use crate::run::rank::Ended;
 
 /// Changes with every change of the messages.
-const PROTOCOL: u32 = 10;
+const PROTOCOL: u32 = 11;
 
 /// Begins the first line of an agent.
 const GREETING: &str = "limosa-agent";
@@ -123,6 +122,17 @@ pub enum Report {
     Alive,
 }
 
+/// What has come from another host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Come {
+    /// From the agent.
+    pub bytes: Vec<u8>,
+    /// What ssh has said, or the agent to people.
+    pub errors: Vec<u8>,
+    /// Nothing more comes.
+    pub has_ended: bool,
+}
+
 /// What an agent starts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Start {
@@ -160,6 +170,11 @@ pub struct Prepare {
 /// The first line of an agent of this version.
 pub fn greeting() -> String {
     format!("{GREETING} {PROTOCOL} {}\n", env!("CARGO_PKG_VERSION"))
+}
+
+/// The first line of a login to an agent that has ended.
+pub fn no_agent() -> String {
+    format!("{GREETING} none\n")
 }
 
 /// Reads the first line of an agent from the start of what has come, and removes it. `None`: there must come more.

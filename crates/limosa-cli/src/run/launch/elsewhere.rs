@@ -10,8 +10,7 @@ use rustix::event::{PollFd, Timespec};
 
 use super::{Job, Settings};
 use crate::run::hosts::link::{ALIVE, Link};
-use crate::run::hosts::login::Come;
-use crate::run::hosts::wire::{Order, Report, Start};
+use crate::run::hosts::wire::{Come, Order, Report, Start};
 use crate::run::hosts::{address, callers, courier, folders, pinned, portable_variables, tree};
 use crate::run::input::Chunk;
 use crate::run::outcome::Cause;
@@ -75,7 +74,7 @@ impl Job<'_> {
                 self.links.push(None);
                 continue;
             }
-            let link = match Link::start(&start, host, &self.settings.config, callers[host]) {
+            let link = match Link::start(&start, host, &self.settings.config, callers[host], &self.guardian) {
                 Ok(link) => link,
                 Err(error) => {
                     return Some(Cause::HostLost { host: on.name.clone(), why: error.to_string(), ranks: None });
@@ -314,7 +313,7 @@ impl Job<'_> {
             let by = &self.plan.placement.hosts[by].name;
             self.say(&format!("limosa: {by} cannot log in to {name}, so the launcher does ({why})\n"));
         }
-        let result = link.log_in(&self.settings.config);
+        let result = link.log_in(&self.settings.config, &self.guardian);
         self.links[host] = Some(link);
         if let Err(error) = result {
             self.lose(host, error.to_string());

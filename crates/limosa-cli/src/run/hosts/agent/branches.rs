@@ -6,8 +6,9 @@ use std::sync::Arc;
 use rustix::event::PollFd;
 
 use super::Head;
-use crate::run::hosts::login::{Come, Login};
-use crate::run::hosts::wire::{self, Order, Report, Start};
+use crate::run::guardian::Guardian;
+use crate::run::hosts::login::{Login, Target};
+use crate::run::hosts::wire::{self, Come, Order, Report, Start};
 
 /// A login for the head.
 struct Branch {
@@ -17,8 +18,8 @@ struct Branch {
     has_started: bool,
 }
 
-/// Logs in to a host of this name.
-type LogIn = Box<dyn FnMut(&str) -> io::Result<Login>>;
+/// Logs in to the host of this number.
+type LogIn = Box<dyn FnMut(usize) -> io::Result<Login>>;
 
 /// The logins of one agent.
 pub struct Branches {
@@ -29,8 +30,9 @@ pub struct Branches {
 
 impl Branches {
     /// None yet. An agent that is logged in to by this command starts what this one does.
-    pub(super) fn new(start: Arc<Start>, ssh: String) -> Branches {
-        Branches::by(start, Box::new(move |name| Login::start(&ssh, name)))
+    pub(super) fn new(start: Arc<Start>, ssh: String, guardian: Arc<Guardian>) -> Branches {
+        let all = start.clone();
+        Branches::by(start, Box::new(move |host| Login::start(Target::new(&all, host, &ssh, &guardian))))
     }
 
     /// The same with another way to log in.
@@ -61,11 +63,11 @@ impl Branches {
     }
 
     fn log_in(&mut self, host: u32, head: &mut Head) {
-        let Some(on) = self.start.hosts.get(host as usize) else {
+        if host as usize >= self.start.hosts.len() {
             head.is_gone = true;
             return;
-        };
-        match (self.log_in)(&on.name) {
+        }
+        match (self.log_in)(host as usize) {
             Ok(login) => self.list.push(Branch { host, login, has_started: false }),
             Err(error) => {
                 let come = Come { errors: error.to_string().into_bytes(), has_ended: true, ..Come::default() };
@@ -101,7 +103,6 @@ impl Branches {
     /// Something has come from such a host, or there is room for what it is to hear.
     pub(in crate::run::hosts) fn hear(&mut self, at: usize, head: &mut Head) {
         let Some(branch) = self.list.get_mut(at) else { return };
-        branch.login.flush();
         let (host, come) = (branch.host, branch.login.read());
         if come != Come::default() {
             head.send(&Report::Passed { host, come });
@@ -119,8 +120,14 @@ impl Branches {
         self.list.retain_mut(|branch| !branch.login.is_silent());
     }
 
-    /// Ends all logins.
+    /// Logs in again where connections have ended.
+    pub(super) fn keep_up(&mut self) {
+        self.list.iter_mut().for_each(|branch| branch.login.flush());
+    }
+
+    /// Ends all logins, and the agents behind them.
     pub(super) fn cut_all(&mut self) {
+        self.list.iter_mut().for_each(|branch| branch.login.dismiss());
         self.list.clear();
     }
 }
