@@ -69,6 +69,10 @@ class Usual {
 #: An archive is only right for a machine with the same memory and modules: with options for these there is none.
 _OWN_MACHINE = re.compile(r"(?<!\S)-(X|p\b|agent|javaagent|-(limit|patch|upgrade)-|-module-path)")
 
+_PACKAGES = ("mpi/", "org/limosa/", "mpjdev/", "mpjbuf/")
+
+_MANIFEST = "META-INF/MANIFEST.MF"
+
 _CLASS_PATH = ("-cp", "-classpath", "--class-path")
 
 #: Options of ``java`` that take the next word.
@@ -145,9 +149,30 @@ def command(arguments: list[str], java: Path | None = None) -> list[str]:
         paths, main = program, main_class(Path(program))
     else:
         main = program
+    paths = paths or "."
+    if _has_own_classes(paths):
+        return [str(java), *_MACHINE, *options, "-cp", os.pathsep.join([paths, str(jar())]), *_start(), main, *rest]
     # The archive of classes is for a class path that begins as that of the machine that wrote it.
-    paths = os.pathsep.join([str(jar()), paths or "."])
+    paths = os.pathsep.join([str(jar()), paths])
     return [str(java), *_MACHINE, *_archive(java, options), *options, "-cp", paths, *_start(), main, *rest]
+
+
+def _has_own_classes(paths: str) -> bool:
+    """Tell whether a class path has classes of Limosa's packages, such as the Maven artefact, which come first then."""
+    for entry in paths.split(os.pathsep):
+        for file in Path(entry[:-1]).glob("*.jar") if entry.endswith("*") else [Path(entry)]:
+            if any((file / package).is_dir() for package in _PACKAGES):
+                return True
+            if file.is_file():
+                try:
+                    with zipfile.ZipFile(file) as archive:
+                        names = archive.namelist()
+                        manifest = archive.read(_MANIFEST) if _MANIFEST in names else b""
+                except (OSError, zipfile.BadZipFile):
+                    return True
+                if b"Class-Path:" in manifest or any(name.startswith(_PACKAGES) for name in names):
+                    return True
+    return False
 
 
 def _archive(java: Path, options: list[str]) -> list[str]:
@@ -240,7 +265,7 @@ def main_class(file: Path) -> str:
     """
     try:
         with zipfile.ZipFile(file) as archive:
-            manifest = archive.read("META-INF/MANIFEST.MF").decode()
+            manifest = archive.read(_MANIFEST).decode()
     except (OSError, zipfile.BadZipFile, KeyError, UnicodeDecodeError) as error:
         raise JavaError(f"{file} cannot be read as a jar: {error}") from None
     # A line goes on in the next one behind a blank.
