@@ -25,7 +25,6 @@ Wheels hold no symbolic links, hence the copies and the linker's line. Packages 
 the same names, which replace ours: ``limosa run`` and ``limosa cc`` then use those in folders of our own.
 """
 
-import contextlib
 import json
 import os
 import runpy
@@ -111,18 +110,17 @@ class LimosaBuildHook(BuildHookInterface[Any]):
 def mpi4py_modules(root: Path, header: Path) -> dict[str, str]:
     """Give the modules for mpi4py, and its licence, with their places; a warning where they cannot be compiled."""
     build = runpy.run_path(str(root / "python" / "build_mpi4py.py"))
+    try:
+        made = build["modules"](header)
+    except build["BuildError"] as reason:
+        made = [reason]
     files: dict[str, str] = {}
-    with contextlib.suppress(build["BuildError"]):  # those of the modules are told below
-        build["source_package"](build["cache_folder"]())  # once, before both modules ask for it
-    with ThreadPoolExecutor() as pool:
-        for module in [pool.submit(build["module"], header, stable=stable) for stable in (False, True)]:
-            try:
-                file = module.result()
-            except build["BuildError"] as reason:
-                print(f"limosa: mpi4py's wheels will not find Limosa. The reason: {reason}", file=sys.stderr)
-                continue
-            files |= {str(file): f"limosa/_mpi4py{file.name.removeprefix('MPI')}"}
-            files |= {str(file.with_name("LICENSE.rst")): "limosa/_mpi4py.LICENSE.rst"}
+    for module in made:
+        if isinstance(module, build["BuildError"]):
+            print(f"limosa: mpi4py's wheels will not find Limosa. The reason: {module}", file=sys.stderr)
+            continue
+        files |= {str(module): f"limosa/_mpi4py{module.name.removeprefix('MPI')}"}
+        files |= {str(module.with_name("LICENSE.rst")): "limosa/_mpi4py.LICENSE.rst"}
     return files
 
 

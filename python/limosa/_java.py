@@ -2,7 +2,8 @@
 
 A program is a source file (``Main.java``), a ``.jar`` or, with ``-cp``, a class. ``limosa run`` starts this for every
 rank. Source files are compiled once, into ``${XDG_CACHE_HOME:-~/.cache}/limosa/java/``: the first rank does it, the
-others wait. Options before the program are those of ``java``.
+others wait. Options before the program are those of ``java``. An archive of classes there, made once for each Java and
+installation of Limosa, halves the time that a rank takes to start.
 
 ``python -m limosa._java --java FILE ...`` takes this ``java`` and the words that would follow it;
 ``--class-path`` prints where the classes of Limosa are. For ``limosa run --threads``, ``JAVA_LIMOSA_THREADS`` is the
@@ -45,6 +46,32 @@ _MACHINE = (
 )
 #: For the compiler's own machine: it runs for a second, in which its best code and a parallel collector do not pay.
 _COMPILER = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")
+
+#: Loads what most programs load; Java compiles it in its own machine, so that the compiler's classes are there, too.
+_USUAL = """
+import mpi.*;
+
+class Usual {
+    public static void main(String[] args) throws Exception {
+        Class.forName("org.limosa.run.Start");
+        MPI.Init(args);
+        Object[] value = {"text"};
+        int[] sum = {1};
+        MPI.COMM_WORLD.Bcast(value, 0, 1, MPI.OBJECT, 0);
+        MPI.COMM_WORLD.Allreduce(sum, 0, sum, 0, 1, MPI.INT, MPI.SUM);
+        MPI.COMM_WORLD.Sendrecv(value, 0, 1, MPI.OBJECT, 0, 0, value, 0, 1, MPI.OBJECT, 0, 0);
+        MPI.Finalize();
+        org.limosa.World.run(world -> world.barrier());
+    }
+}
+"""
+
+#: An archive is only right for a machine with the same memory and modules: with options for these there is none.
+_OWN_MACHINE = re.compile(r"(?<!\S)-(X|p\b|agent|javaagent|-(limit|patch|upgrade)-|-module-path)")
+
+_PACKAGES = ("mpi/", "org/limosa/", "mpjdev/", "mpjbuf/")
+
+_MANIFEST = "META-INF/MANIFEST.MF"
 
 _CLASS_PATH = ("-cp", "-classpath", "--class-path")
 
@@ -122,8 +149,75 @@ def command(arguments: list[str], java: Path | None = None) -> list[str]:
         paths, main = program, main_class(Path(program))
     else:
         main = program
-    paths = os.pathsep.join([paths or ".", str(jar())])
-    return [str(java), *_MACHINE, *options, "-cp", paths, *_start(), main, *rest]
+    paths = paths or "."
+    if _has_own_classes(paths):
+        return [str(java), *_MACHINE, *options, "-cp", os.pathsep.join([paths, str(jar())]), *_start(), main, *rest]
+    # The archive of classes is for a class path that begins as that of the machine that wrote it.
+    paths = os.pathsep.join([str(jar()), paths])
+    return [str(java), *_MACHINE, *_archive(java, options), *options, "-cp", paths, *_start(), main, *rest]
+
+
+def _has_own_classes(paths: str) -> bool:
+    """Tell whether a class path has classes of Limosa's packages, such as the Maven artefact, which come first then."""
+    for entry in paths.split(os.pathsep):
+        for file in Path(entry[:-1]).glob("*.jar") if entry.endswith("*") else [Path(entry)]:
+            if any((file / package).is_dir() for package in _PACKAGES):
+                return True
+            if file.is_file():
+                try:
+                    with zipfile.ZipFile(file) as archive:
+                        names = archive.namelist()
+                        manifest = archive.read(_MANIFEST) if _MANIFEST in names else b""
+                except (OSError, zipfile.BadZipFile):
+                    return True
+                if b"Class-Path:" in manifest or any(name.startswith(_PACKAGES) for name in names):
+                    return True
+    return False
+
+
+def _archive(java: Path, options: list[str]) -> list[str]:
+    """Give the options by which a machine takes Java's classes and Limosa's from an archive (class data sharing).
+
+    There are none if a machine may differ from the one that wrote the archive, if the cache cannot be written, or while
+    another rank makes the archive: a rank then only takes longer to start.
+    """
+    of_user = [*options, *(os.environ.get(name, "") for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"))]
+    if any(_OWN_MACHINE.search(words) for words in of_user):
+        return []
+    try:
+        built = [f"{file} {file.stat().st_mtime_ns}" for file in (java.resolve(), jar())]
+        told = hashlib.sha256(" ".join([*built, *_MACHINE, _USUAL]).encode())
+        archive = _peers.cache_folder() / "java" / f"{told.hexdigest()[:16]}.jsa"
+        if not archive.exists():
+            archive.parent.mkdir(parents=True, exist_ok=True)
+            with archive.with_suffix(".lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not archive.exists():
+                    _write_archive(java, archive)
+        if archive.stat().st_size == 0:  # Java could not write it
+            return []
+    except OSError:
+        return []
+    # Should it be of no use after all, Java says nothing and loads the classes.
+    return [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds*=off:stderr"]
+
+
+def _write_archive(java: Path, archive: Path) -> None:
+    """Write the archive of classes, or an empty file if that fails."""
+    # The program is no rank of this job.
+    kept = ("PATH", "HOME", "LD_LIBRARY_PATH", "JAVA_LIMOSA_LIBRARY")
+    env = {name: os.environ[name] for name in kept if name in os.environ}
+    with tempfile.TemporaryDirectory(dir=archive.parent) as name:
+        folder = Path(name)
+        (folder / "Usual.java").write_text(_USUAL)
+        machine = [str(java), *_MACHINE, "-Xlog:disable", "-cp", str(jar())]
+        for words in (
+            ["-XX:DumpLoadedClassList=classes", "Usual.java"],
+            ["-Xshare:dump", "-XX:SharedClassListFile=classes", "-XX:SharedArchiveFile=archive"],
+        ):
+            subprocess.run([*machine, *words], cwd=folder, env=env, capture_output=True)
+        (folder / "archive").touch()
+        (folder / "archive").replace(archive)
 
 
 def _start() -> list[str]:
@@ -171,7 +265,7 @@ def main_class(file: Path) -> str:
     """
     try:
         with zipfile.ZipFile(file) as archive:
-            manifest = archive.read("META-INF/MANIFEST.MF").decode()
+            manifest = archive.read(_MANIFEST).decode()
     except (OSError, zipfile.BadZipFile, KeyError, UnicodeDecodeError) as error:
         raise JavaError(f"{file} cannot be read as a jar: {error}") from None
     # A line goes on in the next one behind a blank.
@@ -234,7 +328,10 @@ def _compile(source: Path, root: Path, paths: str, built: Path, java: Path) -> N
     compiler = java.resolve().parent / "javac"
     if not compiler.is_file():
         compiler = find("javac")
-    line = [str(compiler), *_COMPILER, "-d", str(built), "-sourcepath", str(root)]
+    line = [str(compiler), *_COMPILER]
+    if shared := _archive(compiler.with_name("java"), []):
+        line += [f"-J{word}" for word in (*_MACHINE, *shared, f"-Djava.class.path={jar()}")]
+    line += ["-d", str(built), "-sourcepath", str(root)]
     line += ["-cp", os.pathsep.join(filter(None, [paths, str(jar())])), "-encoding", "UTF-8", str(source)]
     done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:

@@ -106,25 +106,14 @@ def mpich() -> None:
 
 @pytest.fixture(scope="session")
 def short_lived(jdk, tmp_path_factory) -> Path:
-    """A JDK whose programs run for a second, in which the best code and a parallel collector do not pay.
-
-    Its compiler finds its own classes in an archive, which halves its time.
-    """
+    """A JDK whose programs run for a second, in which the best code and a parallel collector do not pay."""
     home, made = jdk.resolve().parents[1], tmp_path_factory.mktemp("jdk")
     (made / "bin").mkdir()
-    (made / "release").symlink_to(home / "release")
-    archive = made / "javac.jsa"
-    source = made / "Main.java"
-    source.write_text("import mpi.*; class Main { void main() throws Exception { MPI.Init(null); MPI.Finalize(); } }")
-    words = ["-J-Xlog:disable", "-J-XX:+UseSerialGC", f"-J-XX:ArchiveClassesAtExit={archive}", "-cp", _java.jar()]
-    subprocess.run([jdk, *words, "-d", made, source], check=True)
-    for name, options in {
-        "java": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "javac": f'-J-Xlog:disable "-J-XX:SharedArchiveFile={archive}"',
-    }.items():
-        program = made / "bin" / name
-        program.write_text(f'#!/bin/sh\nexec "{home}/bin/{name}" {options} "$@"\n')
-        program.chmod(0o755)
+    for name in ("release", "bin/javac"):
+        (made / name).symlink_to(home / name)
+    java = made / "bin" / "java"
+    java.write_text(f'#!/bin/sh\nexec "{home}/bin/java" -XX:TieredStopAtLevel=1 -XX:+UseSerialGC "$@"\n')
+    java.chmod(0o755)
     return made
 
 

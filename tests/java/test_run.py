@@ -1,5 +1,6 @@
 """``limosa run`` of Java programs: source files, classes, archives; what goes wrong."""
 
+import shutil
 import signal
 import subprocess
 
@@ -77,6 +78,64 @@ def test_a_changed_source_file_of_another_package_is_compiled_again(java):
     assert ranks(java.run("Hello.java")) == ["rank 0 .", "rank 1 ."]
     (folder / "Part.java").write_text(shown.replace('"."', '"!"'))
     assert ranks(java.run("Hello.java")) == ["rank 0 !", "rank 1 !"]
+
+
+LOADED = """
+import mpi.*;
+public class Loaded {
+    public static void main(String[] args) throws Exception {
+        MPI.Init(args);
+        String said = java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments().toString();
+        System.out.println(said.contains("SharedArchiveFile"));
+        MPI.Finalize();
+    }
+}
+"""
+
+
+def test_an_archive_of_classes_is_written_once_for_each_java_and_library(java, jdk, monkeypatch):
+    from limosa import _java
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(java.folder))
+    subprocess.run([jdk, "-cp", _java.jar(), "-d", java.folder, java.write(LOADED, "Loaded")], check=True)
+
+    def is_used(*command, **env):
+        outcome = java.run(*command, "-cp", java.folder, "Loaded", n=1, env=env)
+        assert outcome.err == ""
+        return outcome.out == "true\n"
+
+    assert is_used() and is_used()
+    (archive,) = java.folder.rglob("*.jsa")
+    content = archive.read_bytes()
+    assert len(content) > 1_000_000
+    assert is_used(JAVA_LIMOSA_JAR=str(shutil.copy(_java.jar(), java.folder / "copy.jar")))
+    assert len(list(java.folder.rglob("*.jsa"))) == 2
+    assert not is_used(jdk.with_name("java"), "-Xmx200m")
+    assert archive.read_bytes() == content
+    archive.write_bytes(b"no archive")
+    assert is_used()  # Java passes over it
+    archive.write_bytes(b"")
+    assert not is_used()
+
+
+def test_without_a_cache_for_the_archive_a_program_runs(java, classes, monkeypatch):
+    (java.folder / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(java.folder / "file"))
+    outcome = java.run("-cp", "classes", "Hello", "x")
+    assert (ranks(outcome), outcome.err) == (["rank 0 x.", "rank 1 x."], "")
+
+
+def test_options_and_variables_that_concern_the_archive(java, jdk, classes):
+    for words, variable in {
+        ("-Xshare:off",): "",
+        ("--add-modules", "java.sql"): "",
+        ("--enable-native-access=java.sql",): "",
+        (): "-Xshare:off",
+    }.items():
+        command = [jdk.with_name("java"), *words, "-cp", "classes", "Hello", "x"]
+        outcome = java.run(*command, env={"JDK_JAVA_OPTIONS": variable})
+        assert ranks(outcome) == ["rank 0 x.", "rank 1 x."]
+        assert all(line.startswith("NOTE: Picked up JDK_JAVA_OPTIONS") for line in outcome.err.splitlines())
 
 
 def test_class_in_a_class_path(java, classes):
