@@ -13,16 +13,31 @@ import io
 import os
 import runpy
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
+from types import CodeType
+from typing import Any
 
 from limosa import _uncaught
 
 __all__ = ["main"]
 
 
-def main() -> None:
+def _call(function: Callable[..., object], *args: object, **keywords: object) -> object:
+    """Call the function."""
+    return function(*args, **keywords)
+
+
+def main(execute: Callable[[CodeType, dict[str, Any]], object] = exec, call: Callable[..., object] = _call) -> None:
     """Run the script that the first argument names.
+
+    Parameters
+    ----------
+    execute
+        Runs the code of a script in a namespace.
+    call
+        Calls the function that runs a module, with its arguments.
 
     Raises
     ------
@@ -33,7 +48,7 @@ def main() -> None:
         sys.exit("usage: python -m limosa.run_script SCRIPT [ARGUMENTS]...")
     del sys.argv[0]
     if sys.argv[0] == "-m":
-        _run_module()
+        _run_module(call)
         return
     script = os.path.abspath(sys.argv[0])  # noqa: PTH100 - pathlib is not needed to run a script
     if not _is_path_safe():
@@ -51,7 +66,7 @@ def main() -> None:
         __file__=script, __loader__=SourceFileLoader("__main__", script), __spec__=None, __package__=None, __doc__=None
     )
     try:
-        exec(code, names)  # noqa: S102 - this is what the module is for
+        execute(code, names)
     except SystemExit as leaving:
         if leaving.code and "LIMOSA_RANK" not in os.environ and "mpi4py.MPI" in sys.modules:
             from mpi4py.run import set_abort_status
@@ -60,7 +75,7 @@ def main() -> None:
         raise
 
 
-def _run_module() -> None:
+def _run_module(call: Callable[..., object]) -> None:
     """Run a module as ``python -m MODULE`` does."""
     if len(sys.argv) < 2:
         sys.exit("usage: python -m limosa.run_script -m MODULE [ARGUMENTS]...")
@@ -70,7 +85,7 @@ def _run_module() -> None:
     for ours in (__file__, "<string>", "<frozen runpy>", runpy.__file__):
         _uncaught.hide_frames_of(ours)
     _uncaught.install()
-    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    call(runpy.run_module, sys.argv[0], run_name="__main__", alter_sys=True)
 
 
 def _is_path_safe() -> bool:

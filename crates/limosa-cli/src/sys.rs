@@ -27,12 +27,16 @@ pub fn signal_fd(signals: &[i32]) -> io::Result<OwnedFd> {
     }
 }
 
-/// The next signal read from a descriptor of [`signal_fd`].
-pub fn next_signal(fd: BorrowedFd<'_>) -> Option<i32> {
+/// The next signal read from a descriptor of [`signal_fd`], and whether the kernel has sent it, as it does for a key of
+/// the terminal.
+pub fn next_signal(fd: BorrowedFd<'_>) -> Option<(i32, bool)> {
     let mut buffer = [0u8; size_of::<libc::signalfd_siginfo>()];
     match rustix::io::read(fd, &mut buffer) {
-        // The record begins with the signal's number.
-        Ok(n) if n == buffer.len() => Some(i32::from_ne_bytes([buffer[0], buffer[1], buffer[2], buffer[3]])),
+        Ok(n) if n == buffer.len() => {
+            // The record begins with the signal's number, an error number, and the code of what has sent it.
+            let field = |at: usize| i32::from_ne_bytes(std::array::from_fn(|i| buffer[at + i]));
+            Some((field(0), field(8) == libc::SI_KERNEL))
+        }
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! The launcher on a terminal: prompts, Ctrl-C, Ctrl-Z, end of input. Python's `pty` plays the person in front of it.
+//! The launcher on a terminal: prompts, Ctrl-C, Ctrl-Z, end of input, debuggers. Python's `pty` plays the person in front of it.
 
 mod common;
 use common::*;
@@ -87,4 +87,91 @@ fn in_the_background_the_job_leaves_the_terminal_to_others() {
     let line = format!("{LIMOSA} run -n 2 sh -c 'sleep 0.1; echo do''ne' &\n");
     let steps = [("", line.as_str()), ("done\r\ndone\r\n", "echo mi''ne\n"), ("mine", "exit\n")];
     assert_eq!(person(&["/bin/bash", "--norc", "--noediting", "-i"], &steps).0, 0);
+}
+
+/// A debugger for programs of tests: it reads commands, and an interrupt does not end it.
+const DEBUGGER: &str = "#!/bin/bash
+trap 'echo interrupted' INT
+shift 2
+while :; do
+  read -p '(gdb) ' word || [ $? -gt 128 ] || exit 0
+  case $word in run) \"$@\";; quit) exit;; *) echo \"$word?\";; esac
+done
+";
+
+/// A folder with a program `gdb`, and the value of PATH that finds it.
+fn with_debugger() -> (tempfile::TempDir, String) {
+    let folder = directory();
+    script(&folder, "gdb", DEBUGGER, true);
+    let path = format!("PATH={}:{}", folder.path().display(), std::env::var("PATH").unwrap_or_default());
+    (folder, path)
+}
+
+#[test]
+fn a_debugger_has_the_terminal_and_its_keys() {
+    let (_folder, path) = with_debugger();
+    let steps = [("(gdb) ", "run\n"), ("up\r\n", "\x03"), ("interrupted\r\n(gdb) ", "quit\n")];
+    let ranks = ["run", "-x", &path, "--debug", "gdb", "--rank", "1", "-n", "2", RANK, "init"];
+    let ranks = [&ranks[..], &["1=print:up", "sleep"]].concat();
+    let (code, shown) = person(&[&[LIMOSA], &ranks[..]].concat(), &steps);
+    assert_eq!(code, 1, "{shown}");
+    assert!(shown.contains("limosa: rank 1 is under gdb; the job ends with the debugger\n"), "{shown}");
+    assert!(shown.ends_with("has ended before MPI_Finalize; ending the other rank\n"), "{shown}");
+}
+
+#[test]
+fn control_z_stops_a_debugger_with_its_job_and_fg_goes_on() {
+    let (_folder, path) = with_debugger();
+    let line = format!("{LIMOSA} run -x {path} --debug gdb -n 2 {RANK} init 0=print:u''p sleep:2 0=print:aga''in\n");
+    let steps = [
+        ("", line.as_str()),
+        ("(gdb) ", "run\n"),
+        ("up\r\n", "\x1a"),
+        ("Stopped", "fg\n"),
+        ("again\r\n(gdb) ", "quit\n"),
+        ("bash", "exit\n"),
+    ];
+    person(&["/bin/bash", "--norc", "--noediting", "-i"], &steps);
+}
+
+#[test]
+fn a_debugger_reads_a_pipe_too_and_the_job_waits_for_it() {
+    let (_folder, path) = with_debugger();
+    // Rank 1 fails long before the debugger starts rank 0.
+    let mut command =
+        limosa(&["run", "-x", &path, "--debug", "gdb", "--on-hang", "abort", "--timeout", "0.1", "-n", "3"]);
+    command.args([RANK, "init", "1=exit:3", "2=abort:4:no fuel", "print:up", "finalize"]).stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("limosa starts");
+    let mut errors = std::io::BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut said = String::new();
+    while !(said.contains("exited with code 3") && said.contains("no fuel")) {
+        assert_ne!(std::io::BufRead::read_line(&mut errors, &mut said).expect("a line"), 0, "{said}");
+    }
+    std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), b"run\n").expect("limosa takes its input");
+    let output = wait(child);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "up\n");
+    assert_eq!(said.matches("limosa: the job goes on until the debugger of rank 0 ends\n").count(), 1, "{said}");
+    assert!(!said.contains("has ended"), "{said}");
+    assert!(said.contains("--timeout does not count with --debug"), "{said}");
+    assert!([3, 4].map(Some).contains(&output.status.code()), "the code of the rank that failed first");
+}
+
+#[test]
+fn leaving_the_debugger_ends_the_job() {
+    let (_folder, path) = with_debugger();
+    let mut command = limosa(&["run", "-x", &path, "--debug", "gdb", "-n", "3", RANK, "init", "1=sleep", "2=sleep"]);
+    command.stdin(Stdio::null());
+    let done = finish(command, b"quit\n");
+    assert_eq!(done.code, Some(1));
+    assert_eq!(done.err, "limosa: the debugger of rank 0 has ended before MPI_Finalize; ending the other 2 ranks\n");
+}
+
+#[test]
+fn ranks_that_end_in_order_beside_a_debugger_are_told() {
+    let (_folder, path) = with_debugger();
+    let steps = [("limosa: ranks 1, 2 have ended\r\n", "run\n"), ("up\r\n(gdb) ", "quit\n")];
+    let ranks = ["run", "-x", &path, "--debug", "gdb", "-n", "3", RANK, "init", "0=print:up", "finalize"];
+    let (code, shown) = person(&[&[LIMOSA], &ranks[..]].concat(), &steps);
+    assert_eq!(code, 0, "{shown}");
 }

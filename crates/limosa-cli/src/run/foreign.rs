@@ -61,7 +61,7 @@ const LOGIN: &str = "other hosts are reached by ssh; LIMOSA_SSH names another co
 const ORDER: &str = "ranks are numbered in the order of the slots; leave it out";
 const RANKFILE: &str = "give the hosts in the order of the ranks, with their numbers: -host a:2,b:1";
 const XTERM: &str = "-xterm opens no windows: the output of all ranks comes here; -l marks its lines with their ranks";
-const DEBUGGER: &str = "put the program of the debugger before yours: `limosa run -n 4 gdb -batch -ex run ./program`";
+const DEBUGGER: &str = "`--debug gdb` runs rank 0 under gdb, `--debug gdb --rank 3` rank 3";
 
 /// The options of other launchers: names, number of values, treatment.
 const OPTIONS: &[(&[&str], usize, Rule)] = &[
@@ -103,7 +103,7 @@ const OPTIONS: &[(&[&str], usize, Rule)] = &[
     (&["rankfile", "rf"], 1, Refused(RANKFILE)),
     (&["cpu-set", "cpu-list", "pe-list", "cpu-bind"], 1, Refused(CPU_SET)),
     (&["nodes"], 1, Refused("give the hosts (-host), and how many ranks each gets (-ppn)")),
-    (&["gdb", "gdba", "tv", "debug"], 0, Refused(DEBUGGER)),
+    (&["gdb", "gdba", "tv"], 0, Refused(DEBUGGER)),
 ];
 
 fn find(name: &str) -> Option<&'static (&'static [&'static str], usize, Rule)> {

@@ -1,7 +1,7 @@
 //! Standard input of the ranks.
 //!
 //! One rank reads our standard input directly, unless that is a terminal: a rank is not in the terminal's foreground
-//! process group, so the launcher reads for it. Copies for all ranks go through the launcher too, and what ranks of
+//! process group, so the launcher reads for it. A debugger is in that group, and reads the terminal itself. Copies for all ranks go through the launcher too, and what ranks of
 //! other hosts read: their agents get a part when they have handed out the one before. Everyone else reads /dev/null.
 
 use std::io::{self, IsTerminal};
@@ -44,15 +44,16 @@ struct Reader {
 }
 
 impl Input {
-    /// For the ranks that `who` names. `is_elsewhere`: whether a rank, or any rank, is on another host.
-    pub fn new(who: Stdin, is_elsewhere: impl Fn(Option<u32>) -> bool) -> Input {
+    /// For the ranks that `who` names. `is_elsewhere`: whether a rank, or any rank, is on another host. `is_debugged`:
+    /// the rank reads by itself in any case.
+    pub fn new(who: Stdin, is_debugged: bool, is_elsewhere: impl Fn(Option<u32>) -> bool) -> Input {
         let reads_elsewhere = match who {
             Stdin::Rank(rank) => is_elsewhere(Some(rank)),
             Stdin::All => is_elsewhere(None),
             Stdin::None => false,
         };
         let is_read = matches!(who, Stdin::Rank(_));
-        let forward = who == Stdin::All || reads_elsewhere || (is_read && io::stdin().is_terminal());
+        let forward = who == Stdin::All || reads_elsewhere || (is_read && !is_debugged && io::stdin().is_terminal());
         let (buffer, readers) = (Vec::new(), Vec::new());
         Input { who, forward, ended: !forward, buffer, readers, reads_elsewhere, under_way: 0 }
     }

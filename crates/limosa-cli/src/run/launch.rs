@@ -16,7 +16,6 @@
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
@@ -33,7 +32,7 @@ use super::input::Input;
 use super::outcome::{Cause, Who, hint_of_refusal};
 use super::output::{Lines, Shown, Sink, is_terminal, streams_are_one};
 use super::patience::Patience;
-use super::plan::{App, Plan, Unusable};
+use super::plan::{App, Plan, Unusable, is_python};
 use super::rank::{Ended, Rank, raise_descriptor_limit};
 use super::strangers::{self, Strangers};
 use crate::hang::stacks::Places;
@@ -43,6 +42,7 @@ use crate::{exit, procfs, sys};
 pub mod adopt;
 mod asking;
 mod deadlines;
+mod debugging;
 mod elsewhere;
 mod hangs;
 mod neighbours;
@@ -52,6 +52,7 @@ mod streams;
 mod tunnels;
 
 use asking::Asker;
+use debugging::Debugging;
 use elsewhere::Between;
 use neighbours::Launchers;
 use spawn::Spawning;
@@ -148,6 +149,7 @@ struct Job<'a> {
     missing_library: Option<String>,
     /// A cause that takes effect at this time, unless all ranks end before.
     soon: Option<(Cause, Instant)>,
+    debugging: Debugging,
     /// Expendable ranks that have died.
     deaths: Vec<Cause>,
     /// The cause that took effect, and when SIGKILL is due (none once it was sent).
@@ -195,6 +197,11 @@ const HANDLED: [i32; 11] = [
     libc::SIGWINCH,
     libc::SIGXFSZ,
 ];
+
+/// The signals of [`HANDLED`]; a debugger has the terminal, where the launcher may write all the same.
+fn handled(settings: &Settings) -> Vec<i32> {
+    HANDLED.into_iter().chain(settings.debugged.as_ref().map(|_| libc::SIGTTOU)).collect()
+}
 
 /// What the system refuses to the launcher itself.
 fn refused(what: &str, error: &dyn std::fmt::Display) -> Unusable {
@@ -261,10 +268,10 @@ impl<'a> Job<'a> {
             names: HashMap::new(),
             board: Arc::new(board),
             guardian: Arc::new(guardian),
-            signals: sys::signal_fd(&HANDLED).map_err(|e| refused("cannot receive signals", &e))?,
+            signals: sys::signal_fd(&handled(settings)).map_err(|e| refused("cannot receive signals", &e))?,
             wake: Arc::new(wake),
             ranks: Vec::new(),
-            input: Input::new(plan.stdin, |rank| plan.placement.is_elsewhere(rank)),
+            input: Input::new(plan.stdin, settings.debugged.is_some(), |rank| plan.placement.is_elsewhere(rank)),
             route: [0, if streams_are_one() { 0 } else { 1 }],
             sinks: Vec::new(),
             files,
@@ -278,6 +285,7 @@ impl<'a> Job<'a> {
             patience: None,
             timeout_at: settings.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             soon: None,
+            debugging: Debugging::new(settings),
             deaths: Vec::new(),
             ending: None,
             absent: None,
@@ -394,28 +402,14 @@ impl<'a> Job<'a> {
         what.into_iter().zip(fds).collect()
     }
 
-    fn next_deadline(&self) -> Option<Instant> {
-        let look = self.is_watching().then_some(self.next_look);
-        let kill = self.ending.as_ref().and_then(|(_, kill)| *kill);
-        let soon = self.soon.as_ref().filter(|_| self.ending.is_none() && self.running() > 0).map(|(_, at)| *at);
-        let hang = self.hang.as_ref().map(|hang| hang.deadline);
-        let patience = self.patience.as_ref().filter(|_| self.ending.is_none()).map(Patience::next_look);
-        let timeout = self.timeout_at.filter(|_| self.ending.is_none());
-        let absent = self.absent.as_ref().filter(|_| self.ending.is_none()).map(|(_, patience)| patience.next_look());
-        let strangers = self.may_be_strangers().then(|| self.strangers.next_look());
-        let hosts = self.next_word_to_hosts();
-        [hosts, absent, strangers, look, kill, soon, patience, timeout, hang, self.drained_at, self.lines_due]
-            .into_iter()
-            .flatten()
-            .min()
-    }
-
     fn handle(&mut self, ready: &[Ready]) {
         for what in ready {
             match *what {
                 Ready::Signal => {
-                    while let Some(signal) = sys::next_signal(self.signals.as_fd()) {
-                        self.on_signal(signal);
+                    while let Some((signal, is_of_terminal)) = sys::next_signal(self.signals.as_fd()) {
+                        if !self.is_for_debugger(signal, is_of_terminal) {
+                            self.on_signal(signal);
+                        }
                     }
                 }
                 Ready::Wake => self.on_wake(),
@@ -456,6 +450,7 @@ impl<'a> Job<'a> {
         self.end_at_timeout(now);
         self.end_if_absent_rank_is_awaited(now);
         self.look_for_strangers(now);
+        self.tell_of_ended_ranks(now);
         if self.is_watching() && self.next_look <= now {
             self.next_look = now + watch::PERIOD;
             self.look();
@@ -481,7 +476,7 @@ impl<'a> Job<'a> {
             libc::SIGCONT => self.signal_all(libc::SIGCONT),
             // These only interrupt the sleep: before each sleep it is tested whether the terminal may be read. A file
             // that has become too large is an error of writing.
-            libc::SIGTTIN | libc::SIGWINCH | libc::SIGXFSZ => {}
+            libc::SIGTTIN | libc::SIGTTOU | libc::SIGWINCH | libc::SIGXFSZ => {}
             libc::SIGUSR1 | libc::SIGUSR2 => self.signal_all(signal),
             _ if self.interrupted.is_some() && Instant::now() < self.insists_from => {}
             _ if self.interrupted.is_some() => {
@@ -523,6 +518,9 @@ impl<'a> Job<'a> {
 
     fn check_abort(&mut self) -> bool {
         let Some(abort) = self.board.aborted() else { return false };
+        if self.debugging.has_told(&Cause::Aborted(abort.clone())) {
+            return false;
+        }
         let rank = abort.rank as usize;
         self.look_for_killed(rank);
         if self.ending.is_none() && rank < self.ranks.len() {
@@ -570,7 +568,11 @@ impl<'a> Job<'a> {
         if self.running() == 0 {
             self.drained_at = Some(Instant::now() + DRAIN);
         }
-        if self.check_abort() || self.ending.is_some() || self.spawned_ended(index, ended, &app) {
+        if self.ended_beside_debugger(rank, ended, state)
+            || self.check_abort()
+            || self.ending.is_some()
+            || self.spawned_ended(index, ended, &app)
+        {
             return;
         }
         if self.is_expendable(rank) && state == State::Running && self.interrupted.is_none() {
@@ -618,7 +620,7 @@ impl<'a> Job<'a> {
     /// Process `pid`, which was the rank, has ended, but a wrapper around it may still run.
     fn on_inner_end(&mut self, index: usize, pid: u32) {
         let rank = index as u32;
-        if self.check_abort() || self.ranks[index].ended.is_some() {
+        if self.check_abort() || self.ranks[index].ended.is_some() || self.ranks[index].is_debugged {
             return;
         }
         let state = self.board.view(rank).state;
@@ -637,12 +639,12 @@ impl<'a> Job<'a> {
 
     /// Ends the job, now, because of `cause`. The first one counts.
     fn end(&mut self, cause: Cause) {
-        if self.ending.is_some() {
+        if self.ending.is_some() || self.waits_for_debugger(&cause) {
             return;
         }
         self.forget_expected();
         let others = self.running();
-        if let Some(text) = self.message_for(&cause, others) {
+        if let Some(text) = self.message_for(&cause, others).filter(|_| !self.debugging.has_told(&cause)) {
             self.say(&text);
         }
         self.signal_all(libc::SIGTERM);
@@ -741,6 +743,7 @@ impl<'a> Job<'a> {
         let code = self.finish_output(code);
         self.between.courier = None;
         self.settings.config.delete_messages(self.board.id());
+        self.debugging.give_terminal_back();
         self.guardian.dismiss();
         code
     }
@@ -765,12 +768,6 @@ fn is_stdin_terminal() -> bool {
 
 fn ring(wake: &OwnedFd) {
     let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
-}
-
-fn is_python(program: &Path) -> bool {
-    program
-        .file_name()
-        .is_some_and(|name| ["python", "pypy"].iter().any(|start| name.to_string_lossy().starts_with(start)))
 }
 
 fn is_script(word: &str) -> bool {

@@ -3,6 +3,7 @@
 //! options → [`plan`] (everything that can be wrong is found here) → [`launch`] (processes, streams, signals, the end).
 
 mod binding;
+mod debugger;
 mod ends;
 mod files;
 mod foreign;
@@ -28,6 +29,7 @@ use std::process::ExitCode;
 use limosa_job::config::{Config, OnHang};
 
 use binding::BindTo;
+use debugger::Debugged;
 #[doc(hidden)]
 pub use hosts::wire::again;
 
@@ -50,6 +52,8 @@ struct Settings {
     report_bindings: bool,
     show_map: bool,
     output: Option<files::Destination>,
+    /// The rank under a debugger.
+    debugged: Option<Debugged>,
     /// MPI_UNIVERSE_SIZE.
     universe: Option<u32>,
     /// What the environment of the ranks says.
@@ -86,10 +90,12 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
     if let Some(name) = other {
         return other::main(called, name, &sections, &mut plan);
     }
-    let prepared = profile::prepare(&sections, &mut plan)
-        .and_then(|profile| tuning::prepare(&sections, &mut plan).map(|()| profile));
-    let profile = match prepared {
-        Ok(profile) => profile,
+    let prepared = debugger::choose(&sections, &mut plan).and_then(|debugged| {
+        let profile = profile::prepare(&sections, &mut plan)?;
+        tuning::prepare(&sections, &mut plan).map(|()| (debugged, profile))
+    });
+    let (debugged, profile) = match prepared {
+        Ok(prepared) => prepared,
         Err(error) => return unusable(error),
     };
     if let Some(prefix) = installation::damaged_prefix() {
@@ -101,7 +107,7 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
     if !is_usable(&sections, &plan, &of_ranks) {
         return ExitCode::from(exit::USAGE);
     }
-    let settings = settings_of(&sections, of_ranks);
+    let settings = settings_of(&sections, of_ranks, debugged);
     match launch::launch(&plan, &settings) {
         Ok(code) => {
             if let Some(profile) = profile {
@@ -117,21 +123,25 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
 }
 
 /// What the command line and the launcher's own variables say of the launcher; `of_ranks`: what the ranks will see.
-fn settings_of(sections: &[options::Options], of_ranks: Config) -> Settings {
+fn settings_of(sections: &[options::Options], of_ranks: Config, debugged: Option<Debugged>) -> Settings {
     let (config, _) = limosa_job::config::parse(std::env::vars_os());
     let bind_to = sections.iter().find_map(|s| s.bind_to).unwrap_or(BindTo::None);
+    // While a debugger has stopped a rank, the others wait, for as long as the user thinks.
+    let is_debugging = debugged.is_some();
+    let default_on_hang = if is_debugging { OnHang::Off } else { config.on_hang };
     Settings {
         // Of ranks that are threads, only Java knows which of them writes.
         tag_output: (config.tag_output || sections.iter().any(|s| s.tag_output)) && !sections.iter().any(|s| s.threads),
-        on_hang: sections.iter().find_map(|s| s.on_hang).map_or(config.on_hang, OnHang::from),
+        on_hang: sections.iter().find_map(|s| s.on_hang).map_or(default_on_hang, OnHang::from),
         hang_after: config.hang_after,
         hang_grace: config.hang_grace,
         verbose: sections.iter().any(|s| s.verbose),
-        timeout: sections.iter().find_map(|s| s.timeout),
+        timeout: sections.iter().find_map(|s| s.timeout).filter(|_| !is_debugging),
         bind_to,
         report_bindings: sections.iter().any(|s| s.report_bindings),
         show_map: sections.iter().any(|s| s.show_map),
         output: sections.iter().find_map(|s| s.output_filename.clone()),
+        debugged,
         universe: sections.iter().find_map(|s| s.universe_size).or_else(universe_of_mpiexec),
         config: of_ranks,
     }
@@ -145,6 +155,9 @@ fn universe_of_mpiexec() -> Option<u32> {
 /// Reports options that are not obeyed and wrong values of the ranks' variables. Returns whether ranks can start with
 /// them.
 fn is_usable(sections: &[options::Options], plan: &plan::Plan, of_ranks: &Config) -> bool {
+    if sections.iter().any(|section| section.debug.is_some()) && sections.iter().any(|s| s.timeout.is_some()) {
+        say("--timeout does not count with --debug", None);
+    }
     for note in sections.iter().flat_map(|section| &section.dropped).filter_map(|option| option.note) {
         say(note, None);
     }
@@ -172,6 +185,7 @@ fn adopt() -> ExitCode {
         report_bindings: false,
         show_map: false,
         output: None,
+        debugged: None,
         universe: None,
         config,
     };

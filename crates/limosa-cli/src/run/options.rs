@@ -27,6 +27,8 @@ Examples:
   limosa run -n 4 -m package.wave      of a Python module
   limosa run --mpi mpich -n 4 wave.py  on MPICH, which is installed on first use
   limosa run --profile -n 4 wave.py    and show which calls cost how much time
+  limosa run --debug gdb --rank 1 -n 4 ./wave
+                                       rank 1 under a debugger, while the others wait
   limosa run --mpi list                which MPI libraries there are
 
 Usual options of other launchers are understood too, with one dash or two:
@@ -125,6 +127,12 @@ pub struct Options {
     /// Which ranks read standard input: a rank, all or none
     #[arg(long = "stdin", value_name = "RANKS", default_value = "0", hide_short_help = true)]
     pub stdin: Stdin,
+    /// Run one rank under a debugger, gdb, lldb or pdb, while the others wait
+    #[arg(long = "debug", value_name = "DEBUGGER", hide_possible_values = true, hide_short_help = true)]
+    pub debug: Option<Debugger>,
+    /// With --debug: the rank; otherwise rank 0
+    #[arg(long = "rank", value_name = "N", hide_short_help = true, requires = "debug")]
+    pub rank: Option<u32>,
     /// Compare datatypes between ranks, and say what is left at the end; slower
     #[arg(long = "check")]
     pub check: bool,
@@ -206,6 +214,28 @@ fn seconds(text: &str) -> Result<Duration, String> {
 fn device(text: &str) -> Result<String, String> {
     let variable = config::find("LIMOSA_DEVICE").ok_or("there is no such variable")?;
     variable.form.check(text).map_err(|wanted| format!("it must be {wanted}"))
+}
+
+/// A debugger that can start a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Debugger {
+    /// The debugger of GNU, for compiled programs
+    Gdb,
+    /// The debugger of LLVM, for compiled programs
+    Lldb,
+    /// Python's own debugger
+    Pdb,
+}
+
+impl Debugger {
+    /// The debugger's command.
+    pub fn word(self) -> &'static str {
+        match self {
+            Debugger::Gdb => "gdb",
+            Debugger::Lldb => "lldb",
+            Debugger::Pdb => "pdb",
+        }
+    }
 }
 
 /// The ranks that read standard input.

@@ -219,6 +219,9 @@ fn refuse_our_own(family: Family, version: &str, sections: &[Options], plan: &Pl
     if sections.iter().any(|s| s.bind_to.is_some()) && family == Family::Unknown {
         return refused("--bind-to", "it is not known what that launcher understands");
     }
+    if sections.iter().any(|s| s.debug.is_some()) {
+        return refused("--debug", "put the command of the debugger before the program of that rank");
+    }
     if plan.stdin != Stdin::Rank(0) && family != Family::Prrte {
         return refused("--stdin", "rank 0 reads standard input there");
     }

@@ -47,6 +47,11 @@ pub enum Cause {
         /// Which process.
         pid: u32,
     },
+    /// The user has left the debugger of a rank before the rank has finalized.
+    DebuggerLeft {
+        /// Which rank.
+        rank: u32,
+    },
     /// The hang doctor was asked to end hanging jobs.
     Hang,
     /// The user or the system asked the launcher to end.
@@ -102,7 +107,10 @@ impl Cause {
             Cause::Aborted(abort) => visible(abort.code),
             Cause::Code { code, .. } => visible(*code),
             Cause::Signal { signal, .. } | Cause::Interrupted { signal } => exit::of_signal(*signal),
-            Cause::NotFinalized { .. } | Cause::NeverJoined { .. } | Cause::Vanished { .. } => exit::FAILED,
+            Cause::NotFinalized { .. }
+            | Cause::NeverJoined { .. }
+            | Cause::Vanished { .. }
+            | Cause::DebuggerLeft { .. } => exit::FAILED,
             Cause::ProgramEnded => 0,
             Cause::Hang => exit::HANG,
             Cause::TimedOut { .. } => exit::TIMED_OUT,
@@ -120,6 +128,7 @@ impl Cause {
             | Cause::NotFinalized { rank }
             | Cause::NeverJoined { rank }
             | Cause::Vanished { rank, .. }
+            | Cause::DebuggerLeft { rank }
             | Cause::NotStarted { rank, .. } => Some(*rank),
             Cause::Hang
             | Cause::ProgramEnded
@@ -169,6 +178,9 @@ impl Cause {
             ),
             Cause::Vanished { pid, .. } => {
                 (format!("process {pid}, which was rank {rank}, ended without calling MPI_Finalize{ending}"), None)
+            }
+            Cause::DebuggerLeft { .. } => {
+                (format!("the debugger of rank {rank} has ended before MPI_Finalize{ending}"), None)
             }
             Cause::Hang => ("ending the job because of the hang (--on-hang=abort)".into(), None),
             Cause::Interrupted { .. } | Cause::OutputClosed | Cause::ProgramEnded => return None,

@@ -79,7 +79,7 @@ const OCTAVE: &str = "octave-cli";
 
 /// What Python does with a script: `limosa.run_script` marks the traceback of an uncaught exception with the rank and
 /// ends the job; a Python that has no such package runs the script plainly.
-const RUN_SCRIPT: &str = "\
+pub const RUN_SCRIPT: &str = "\
 import sys
 if sys.path[:1] == ['']: del sys.path[0]
 try: from limosa.run_script import main
@@ -159,6 +159,7 @@ fn of_processes(section: &Options) -> Option<&'static str> {
         ("--check", section.check),
         ("--profile", section.profile.is_some()),
         ("--tuned", section.tuned.is_some()),
+        ("--debug", section.debug.is_some()),
         ("--output-filename", section.output_filename.is_some()),
         ("--universe-size", section.universe_size.is_some()),
         ("--stdin", !matches!(section.stdin, Stdin::Rank(0) | Stdin::None)),
@@ -333,7 +334,7 @@ fn java_program(words: Vec<OsString>, bare: App) -> Result<App> {
 }
 
 /// The usable file of this name in the folders of a path.
-fn in_folders(path: &OsStr, name: &str) -> Option<PathBuf> {
+pub fn in_folders(path: &OsStr, name: &str) -> Option<PathBuf> {
     let usable = |file: &PathBuf| file.is_file() && rustix::fs::access(file, Access::EXEC_OK).is_ok();
     std::env::split_paths(path).map(|dir| dir.join(name)).find(usable)
 }
@@ -376,9 +377,20 @@ fn find_program(name: &OsStr, wdir: Option<&Path>, path: &OsStr) -> Result<PathB
 /// True if a script may be executed and its first line names an interpreter; without that line a shell would take it
 /// for its own.
 fn says_how_to_run(script: &Path) -> bool {
+    is_run_by_interpreter(script) && rustix::fs::access(script, Access::EXEC_OK).is_ok()
+}
+
+/// True if the file begins with the name of its interpreter.
+pub fn is_run_by_interpreter(file: &Path) -> bool {
     let mut start = [0; 2];
-    let begins_so = fs::File::open(script).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"#!";
-    begins_so && rustix::fs::access(script, Access::EXEC_OK).is_ok()
+    fs::File::open(file).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"#!"
+}
+
+/// True if the program is a Python interpreter, by its name.
+pub fn is_python(program: &Path) -> bool {
+    program
+        .file_name()
+        .is_some_and(|name| ["python", "pypy"].iter().any(|start| name.to_string_lossy().starts_with(start)))
 }
 
 fn absolute(file: &Path) -> Result<PathBuf> {
@@ -386,7 +398,7 @@ fn absolute(file: &Path) -> Result<PathBuf> {
 }
 
 /// The Python of the virtual environment in use, else the one installed beside this command, else the one in PATH.
-fn find_python(path: &OsStr) -> Option<PathBuf> {
+pub fn find_python(path: &OsStr) -> Option<PathBuf> {
     let usable = |file: &PathBuf| rustix::fs::access(file, Access::EXEC_OK).is_ok();
     let active = std::env::var_os("VIRTUAL_ENV").map(|dir| PathBuf::from(dir).join("bin/python3"));
     let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name("python3"));
@@ -515,6 +527,7 @@ mod tests {
             "--check",
             "--profile",
             "--tuned",
+            "--debug=gdb",
             "--output-filename=out",
             "--universe-size=4",
             "--stdin=all",

@@ -127,6 +127,9 @@ pub struct Rank {
     pub is_adopted: bool,
     /// It has ended and been waited for: its number may be that of another process.
     pub is_gone: bool,
+    /// It runs under a debugger, which has the launcher's streams and is in the launcher's process group: the terminal's
+    /// keys are for it.
+    pub is_debugged: bool,
     /// Its spawn has failed, or it has died and the job goes on without it: how it ends does not matter.
     pub is_unwanted: bool,
 }
@@ -161,15 +164,38 @@ impl Rank {
         stdin: Stdio,
         processors: &[usize],
     ) -> io::Result<Rank> {
+        let mut command = Command::new(&app.program);
+        command.process_group(0).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Rank::spawn(command, app, rank, board, segment, processors)
+    }
+
+    /// Starts the debugger of `rank`, with the standard streams of the launcher.
+    pub fn start_debugger(
+        app: &Arc<App>,
+        rank: u32,
+        board: &Board,
+        segment: BorrowedFd<'_>,
+        processors: &[usize],
+    ) -> io::Result<Rank> {
+        let started = Rank::spawn(Command::new(&app.program), app, rank, board, segment, processors)?;
+        Ok(Rank { is_debugged: true, ..started })
+    }
+
+    fn spawn(
+        mut command: Command,
+        app: &Arc<App>,
+        rank: u32,
+        board: &Board,
+        segment: BorrowedFd<'_>,
+        processors: &[usize],
+    ) -> io::Result<Rank> {
         let launcher = std::process::id();
         let segment = segment.as_raw_fd();
-        let mut command = Command::new(&app.program);
-        command.arg0(&app.name).args(&app.args).process_group(0);
+        command.arg0(&app.name).args(&app.args);
         set_variables(&mut command, app, board, rank, segment);
         if let Some(dir) = &app.wdir {
             command.current_dir(dir);
         }
-        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         let binding = (!processors.is_empty()).then(|| binding::set_of(processors));
         let become_rank = move || {
             if let Some(set) = &binding {
@@ -207,6 +233,7 @@ impl Rank {
             spawn: 0,
             is_adopted: false,
             is_gone: false,
+            is_debugged: false,
             is_unwanted: false,
         }
     }
@@ -287,9 +314,25 @@ impl Rank {
             if self.ended.is_none() && [libc::SIGTERM, libc::SIGKILL].contains(&signal) {
                 sys::signal_process(self.pid, signal);
             }
-        } else if !self.is_gone && self.reaped.get().is_none() && self.host.is_none() {
-            sys::signal_group(self.pid, signal);
+            return;
         }
+        if self.is_gone || self.reaped.get().is_some() || self.host.is_some() {
+            return;
+        }
+        if self.is_debugged {
+            return self.signal_debugged(signal);
+        }
+        sys::signal_group(self.pid, signal);
+    }
+
+    /// Sends a signal to the debugger; one of the user's to the program. Ctrl-Z has reached the debugger already.
+    fn signal_debugged(&self, signal: i32) {
+        let program = self.inner.as_ref().map(|(pid, _)| *pid).or(self.seen_claim.then_some(self.pid));
+        match (signal, program) {
+            (libc::SIGUSR1 | libc::SIGUSR2, Some(pid)) => sys::signal_process(pid, signal),
+            (libc::SIGUSR1 | libc::SIGUSR2 | libc::SIGSTOP, _) => false,
+            _ => sys::signal_process(self.pid, signal),
+        };
     }
 
     /// Lets the ended process go.

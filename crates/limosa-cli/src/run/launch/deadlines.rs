@@ -20,6 +20,37 @@ const HANG_AT_SIGNAL: Duration = Duration::from_millis(500);
 const STACKS_AT_SIGNAL: Duration = Duration::from_secs(2);
 
 impl Job<'_> {
+    /// When the main loop must wake up at the latest.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        let look = self.is_watching().then_some(self.next_look);
+        let kill = self.ending.as_ref().and_then(|(_, kill)| *kill);
+        let soon = self.soon.as_ref().filter(|_| self.ending.is_none() && self.running() > 0).map(|(_, at)| *at);
+        let hang = self.hang.as_ref().map(|hang| hang.deadline);
+        let patience = self.patience.as_ref().filter(|_| self.ending.is_none()).map(Patience::next_look);
+        let timeout = self.timeout_at.filter(|_| self.ending.is_none());
+        let absent = self.absent.as_ref().filter(|_| self.ending.is_none()).map(|(_, patience)| patience.next_look());
+        let strangers = self.may_be_strangers().then(|| self.strangers.next_look());
+        let hosts = self.next_word_to_hosts();
+        let debugging = self.debugging.next_deadline();
+        [
+            hosts,
+            debugging,
+            absent,
+            strangers,
+            look,
+            kill,
+            soon,
+            patience,
+            timeout,
+            hang,
+            self.drained_at,
+            self.lines_due,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
     /// Says what ranks wait for if all have done so for a while, and goes on then. If it were the other way round, they
     /// might not be there to be asked.
     pub(super) fn report_and_then(&mut self, then: Then) {

@@ -1,6 +1,7 @@
 //! The start of the ranks: at once on one host, otherwise when all hosts have said that they are ready.
 
 use std::os::fd::AsFd;
+use std::sync::Arc;
 
 use super::{Job, counted};
 use crate::run::binding;
@@ -61,9 +62,17 @@ impl Job<'_> {
                 continue;
             }
             let processors = bindings.get((rank - own.start) as usize).map_or(&[][..], Vec::as_slice);
-            let started = self.input.stdin_of(rank).and_then(|stdin| {
-                Rank::start(&self.apps[*app], rank, &self.board, self.segment.as_fd(), stdin, processors)
-            });
+            let (board, segment) = (&self.board, self.segment.as_fd());
+            let started = match self.settings.debugged.as_ref().filter(|debugged| debugged.rank == rank) {
+                Some(debugged) => {
+                    let app = Arc::new(debugged.command(&self.apps[*app]));
+                    Rank::start_debugger(&app, rank, board, segment, processors)
+                }
+                None => self
+                    .input
+                    .stdin_of(rank)
+                    .and_then(|stdin| Rank::start(&self.apps[*app], rank, board, segment, stdin, processors)),
+            };
             match started {
                 Ok(started) => {
                     self.guardian.group(started.pid);
@@ -89,6 +98,7 @@ impl Job<'_> {
     }
 
     fn announce_ranks(&mut self) {
+        self.announce_debugger();
         for rank in self.plan.placement.own(self.ranks.len() as u32) {
             self.report_binding(rank);
         }
