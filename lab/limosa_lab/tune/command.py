@@ -253,6 +253,7 @@ def _in_programs(
         part = parts[pair.plain.name]
         measured = {key: case for one in kinds[pair.plain.name] for key, case in steps.compare(recording, one).items()}
         tables += [report.programs(part.title, pair.entries, measured)]
+        tables += [] if are_candidates else [report.long_calls(part.title, pair.entries, measured)]
         tables += [report.losses(part.title, pair.entries, measured)]
         for doubt in report.doubts(part.title, measured):
             job.terminal.say(f"warning: {doubt}")

@@ -33,7 +33,7 @@ from limosa_lab.tune.variants import WAYS, Forced, InNumPy, Plain, Substituted, 
 ROUNDS = 3
 MOST_ROUNDS = 1000
 # Cases of a run: a short one sees the processors of a virtual machine in one placement (`limosa_lab.placement`).
-CASES_OF_A_RUN = 64
+CASES_OF_A_RUN = 128
 # Languages of the programs with which a tuning is measured, with the thread levels of these programs.
 LANGUAGES = {"c": LEVELS, "numpy": (MULTIPLE,)}
 # Suffixes of the operations that programs of other kinds than plain C measure.
