@@ -211,8 +211,11 @@ def test_an_entry_is_taken_back_at_the_sizes_where_a_program_is_slower():
 
 
 def test_an_entry_that_no_program_has_tried_is_dropped():
-    found = verdict.withdraw([entry("reduce = allreduce")], cases((1, 10, 5, 0.01)))
+    unmeasured, programs = entry("reduce = allreduce"), cases((1, 10, 5, 0.01))
+    found = verdict.withdraw([unmeasured], programs)
     assert (found.kept, [reason for _, reason in found.dropped]) == ([], ["not measured in programs"])
+    # An entry of a file has been in programs before.
+    assert verdict.withdraw([unmeasured], programs, keep_unmeasured=True) == verdict.Verdict([unmeasured], [])
 
 
 def test_each_thread_level_is_judged_by_its_own_programs():
