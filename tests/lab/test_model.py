@@ -532,6 +532,12 @@ def test_models_compare_times_of_one_placement_and_cases_without_it_keep_what_th
     assert [sample.samples for sample in samples.of_one_placement(rounds)] == [[9.0], [1.0], [9.0]]
 
 
+def test_what_was_never_measured_comes_before_what_was_measured_in_another_placement():
+    entry, choose = measuring.Known(), measuring.unknown(["bcast"], [8, 64, 1], ())
+    entry.take([primitives([5.0], flag=NEAR), primitives([5.0], bytes=1, flag=FAR), primitives([5.0], flag=NEAR)])
+    assert choose("limosa", 2, {("limosa", 2): entry}) == [("bcast", 64), ("bcast", 1)]
+
+
 def test_a_case_is_repeated_until_rounds_of_one_placement_agree():
     entry, choose = measuring.Known(), measuring.unknown(["bcast"], [8], ())
     for flag in (NEAR, NEAR, FAR, FAR):

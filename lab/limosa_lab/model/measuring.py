@@ -165,7 +165,9 @@ def unknown(operations: Sequence[str], sizes: Sequence[int], apart: Sequence[int
         for sample in placement.prevailing(every):
             if (sample.library, sample.ranks) == (name, ranks):
                 times.setdefault((samples.case_name(sample), sample.bytes), []).extend(sample.samples)
-        return plan.next_cases(times, possible, sizes, apart, known[name, ranks].lost)
+        entry = known[name, ranks]
+        rounds = {case: len(of_case) for case, of_case in entry.rounds.items()}
+        return plan.next_cases(times, possible, sizes, apart, entry.lost, rounds)
 
     return choose
 

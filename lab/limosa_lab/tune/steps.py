@@ -116,8 +116,7 @@ def in_turns(name: str, pairs: Sequence[Pair], settings: Settings, seconds: floa
             for case in wanted
         }
         before, after = ({case: of_both[at] for case, of_both in times.items()} for at in range(2))
-        own = before if library == beside[library][0] else after
-        return plan.compared(wanted, own, before, after, lost, ROUNDS)[:CASES_OF_A_RUN]
+        return plan.compared(wanted, known[library, ranks].rounds, before, after, lost, ROUNDS)[:CASES_OF_A_RUN]
 
     ranks = sorted({p for _, p in all_cases})
     options = _options(settings, ranks, seconds, MOST_ROUNDS, [], [])
