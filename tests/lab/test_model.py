@@ -9,9 +9,12 @@ import re
 import subprocess
 import sys
 import sysconfig
+from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import made_records
 import numpy as np
@@ -529,6 +532,12 @@ def test_models_compare_times_of_one_placement_and_cases_without_it_keep_what_th
     assert [sample.samples for sample in samples.of_one_placement(rounds)] == [[9.0], [1.0], [9.0]]
 
 
+def test_what_was_never_measured_comes_before_what_was_measured_in_another_placement():
+    entry, choose = measuring.Known(), measuring.unknown(["bcast"], [8, 64, 1], ())
+    entry.take([primitives([5.0], flag=NEAR), primitives([5.0], bytes=1, flag=FAR), primitives([5.0], flag=NEAR)])
+    assert choose("limosa", 2, {("limosa", 2): entry}) == [("bcast", 64), ("bcast", 1)]
+
+
 def test_a_case_is_repeated_until_rounds_of_one_placement_agree():
     entry, choose = measuring.Known(), measuring.unknown(["bcast"], [8], ())
     for flag in (NEAR, NEAR, FAR, FAR):
@@ -536,6 +545,29 @@ def test_a_case_is_repeated_until_rounds_of_one_placement_agree():
         entry.take([primitives([5.0], flag=flag)])
     entry.take([primitives([5.0], flag=FAR), primitives([7.0], flag=FAR)])
     assert choose("limosa", 2, {("limosa", 2): entry}) == []
+
+
+class Measuring:
+    """A session whose runs take no time, and what they were asked for."""
+
+    def __init__(self):
+        self.prepared = {"limosa": SimpleNamespace(library=SimpleNamespace(title="Limosa"))}
+        self.observer = SimpleNamespace(progress=lambda _: nullcontext(), running=lambda *_: None)
+        self.runs = []
+
+    def run(self, task, name, number, words, limit):
+        sizes = [int(n) for n in words[words.index("--plan") + 1].partition("=")[2].split(",")]
+        self.runs.append(sizes)
+        times = [primitives([float(number)], bytes=n, flag=NEAR) for n in sizes]
+        return [(records.Run(name, "primitives", 2, number, [], "ok", 0, 0.01, 0.0), times)]
+
+
+def test_cases_are_measured_in_short_runs_and_each_as_often_as_wanted():
+    session, sizes = Measuring(), list(range(1, 2 * measuring.CASES_OF_A_RUN))
+    wanted = measuring.Wanted(measuring.unknown(["bcast"], sizes, sizes), [2], 60.0, rounds=2)
+    measuring.run(session, catalogue.Program("primitives", Path(), (2,)), wanted)
+    assert max(map(len, session.runs)) == measuring.CASES_OF_A_RUN
+    assert Counter(chain(*session.runs)) == dict.fromkeys(sizes, 2)
 
 
 def test_there_are_at_least_twenty_guidelines():

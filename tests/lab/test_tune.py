@@ -211,8 +211,11 @@ def test_an_entry_is_taken_back_at_the_sizes_where_a_program_is_slower():
 
 
 def test_an_entry_that_no_program_has_tried_is_dropped():
-    found = verdict.withdraw([entry("reduce = allreduce")], cases((1, 10, 5, 0.01)))
+    unmeasured, programs = entry("reduce = allreduce"), cases((1, 10, 5, 0.01))
+    found = verdict.withdraw([unmeasured], programs)
     assert (found.kept, [reason for _, reason in found.dropped]) == ([], ["not measured in programs"])
+    # An entry of a file has been in programs before.
+    assert verdict.withdraw([unmeasured], programs, keep_unmeasured=True) == verdict.Verdict([unmeasured], [])
 
 
 def test_each_thread_level_is_judged_by_its_own_programs():
@@ -257,6 +260,17 @@ def test_calls_of_programs_are_told_by_their_kind_and_by_whether_they_are_replac
     assert row == ["bcast", "itself", "4", "64 B", "C", "10.00", "12.00", "1 %"]
 
 
+def test_long_calls_are_listed_before_and_after():
+    measured = cases((16 << 10, 20, 10, 0.01), (20_000, 9, 9, 0.01), (64 << 10, 50, 49.96, 0.01), (64, 1, 1, 0.01))
+    measured |= cases((64 << 10, 60, 61, 0.01), name="bcast@multiple") | cases((1 << 20, 1, 1, 0.1), name="bcast@loop")
+    table = report.long_calls("MPICH", [entry(low=1, high=20_000, level=BELOW)], measured)
+    assert table.columns == ["operation", "threads", "p", "16 KB", "64 KB"]
+    assert table.rows == [
+        ["bcast", BELOW, "4", "20, 10 *", "50, 50"],
+        ["bcast", MULTIPLE, "4", "-", "60, 61"],
+    ]
+
+
 def test_two_tunings_agree_where_they_decide_alike_or_the_difference_is_within_the_noise():
     def tuned(way, low, high, *times):
         return entry(way, low, high, evidence=tuple(Measured(n, 10, after, 0.02) for n, after in times))
@@ -289,12 +303,12 @@ def test_two_files_are_compared_by_the_command(tmp_path, capsys):
 
 
 # A run ends everything that descends from the process that started it. Two rounds measure each case, wherever the
-# processors are meanwhile.
+# processors are meanwhile: a busy machine may not tell.
 TWO_ROUNDS = """
 import sys
-from limosa_lab import placement
+from limosa_lab import flag_time
 from limosa_lab.tune import command, steps
-placement.LIKE = float("inf")
+flag_time.FlagTime.measure = lambda self: None
 steps.MOST_ROUNDS = 2
 sys.exit(command.tune(sys.argv[1:]))
 """

@@ -53,7 +53,9 @@ def parser() -> argparse.ArgumentParser:
         help="time for all runs; what is uncertain is repeated until then "
         f"(default: {MINUTES:g} for each library, with --quick {QUICK_MINUTES:g})",
     )
-    made.add_argument("--rounds", type=int, metavar="N", help=f"rounds at most (default: {measuring.MOST_ROUNDS})")
+    made.add_argument(
+        "--rounds", type=int, metavar="N", help=f"repetitions of a case at most (default: {measuring.MOST_ROUNDS})"
+    )
     made.add_argument(
         "--start",
         choices=("barrier", "window"),

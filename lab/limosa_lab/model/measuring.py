@@ -1,7 +1,8 @@
 """The measurements of ``limosa model`` and ``limosa tune``: rounds of runs until all is certain or the time is over.
 
-In a round each library measures at each number of ranks what `plan` asks for, in one run; libraries take turns. What
-was measured before, by an interrupted measurement, too, counts.
+In a round each library measures at each number of ranks a part of what `plan` asks for, the least known first, in one
+run; libraries take turns. Runs are short: the placement of a virtual machine's processors (`limosa_lab.placement`) is
+known of whole runs, and changes every few seconds. What an interrupted measurement has measured counts, too.
 """
 
 from __future__ import annotations
@@ -9,18 +10,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 
 from limosa_lab import measure, placement, runner, schedule
 from limosa_lab.catalogue import Program
+from limosa_lab.java_library import JAVA
 from limosa_lab.libraries import Library
 from limosa_lab.model import plan, samples
 from limosa_lab.model.plan import Case
 from limosa_lab.records import Recording, Run, Sample
 
-# Rounds after which nothing more is expected of repetitions.
-MOST_ROUNDS = 10
+# Repetitions of a case after which nothing more is expected of others.
+MOST_ROUNDS = 20
+# Cases of a run: a second or two. In Java all are in one run, in which the compiler learns each operation first.
+CASES_OF_A_RUN = 256
 # A round may use this part of the time that is left, so that noise of a while does not hit all rounds of a case.
 SHARE = 0.45
 # Seconds: a short run that is worth its start, the shortest that is tried, and how long after its time one is stopped.
@@ -60,7 +64,7 @@ Choose = Callable[[str, int, Knowledge], list[Case]]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be measured: what chooses it, at which numbers of ranks, and for how many seconds."""
+    """What is to be measured: what chooses it, at which numbers of ranks, for how many seconds, each case how often."""
 
     choose: Choose
     ranks: list[int]
@@ -81,7 +85,7 @@ def run(session: measure.Session, program: Program, wanted: Wanted, earlier: Rec
     end = begin + wanted.seconds
     first_round = 1 + max((run.round for run in earlier.runs), default=-1) if earlier else 0
     with session.observer.progress(round(wanted.seconds)):
-        for number in range(first_round, wanted.rounds):
+        for number in count(first_round):
             turns = [
                 (task, name) for _, task, name in schedule.turns(1, _tasks(program, wanted.ranks, number), libraries)
             ]
@@ -113,7 +117,10 @@ def _round(
         left = round_end - time.monotonic()
         seconds = max(left / (len(turns) - at), SHORTEST)
         entry = known[name, task.ranks]
-        cases = wanted.choose(name, task.ranks, known)
+        chosen = wanted.choose(name, task.ranks, known)
+        cases = [case for case in chosen if len(entry.rounds.get(case, ())) < wanted.rounds]
+        if name not in JAVA:
+            cases = cases[:CASES_OF_A_RUN]
         if not cases:
             continue
         if time.monotonic() + SHORTEST > end:
@@ -158,7 +165,9 @@ def unknown(operations: Sequence[str], sizes: Sequence[int], apart: Sequence[int
         for sample in placement.prevailing(every):
             if (sample.library, sample.ranks) == (name, ranks):
                 times.setdefault((samples.case_name(sample), sample.bytes), []).extend(sample.samples)
-        return plan.next_cases(times, possible, sizes, apart, known[name, ranks].lost)
+        entry = known[name, ranks]
+        rounds = {case: len(of_case) for case, of_case in entry.rounds.items()}
+        return plan.next_cases(times, possible, sizes, apart, entry.lost, rounds)
 
     return choose
 

@@ -62,9 +62,14 @@ def _between(low: int, high: int) -> int:
 
 
 def next_cases(
-    times: Times, operations: Sequence[str], sizes: Sequence[int], apart: Collection[int], lost: Collection[Case]
+    times: Times,
+    operations: Sequence[str],
+    sizes: Sequence[int],
+    apart: Collection[int],
+    lost: Collection[Case],
+    rounds: Mapping[Case, int] | None = None,
 ) -> list[Case]:
-    """Give the cases of the next round, the least known first.
+    """Give the cases of the next round, the least measured first.
 
     Parameters
     ----------
@@ -74,8 +79,11 @@ def next_cases(
         The random messages among them.
     lost
         Cases that cannot be measured.
+    rounds
+        How often each case was measured, if some of its times do not count.
 
     """
+    rounds = {case: len(of_case) for case, of_case in times.items()} if rounds is None else rounds
     wanted: list[Case] = []
     for operation in operations:
         of_operation = [n for name, n in times if name == operation]
@@ -88,18 +96,23 @@ def next_cases(
             wanted += [(operation, n) for n in added(least, apart)[: max(room, 0)]]
     open_cases = [case for case in wanted if case not in lost and not certain(times.get(case, ()))]
     order = {n: at for at, n in enumerate(sizes)}
-    return sorted(open_cases, key=lambda case: (len(times.get(case, ())), order.get(case[1], -1) // 4))
+    return sorted(open_cases, key=lambda case: (rounds.get(case, 0), order.get(case[1], -1) // 4))
 
 
 def compared(
-    cases: Sequence[Case], own: Times, before: Times, after: Times, lost: Collection[Case], rounds: int
+    cases: Sequence[Case],
+    own: Mapping[Case, Sequence[object]],
+    before: Times,
+    after: Times,
+    lost: Collection[Case],
+    rounds: int,
 ) -> list[Case]:
     """Give those of the cases of two ways of doing the same for which it is not certain which one is faster.
 
     Parameters
     ----------
     own
-        What is known with the way that is measured next, the least known first.
+        All rounds with the way that is measured next, the least measured first.
     before, after
         What is known with both.
     lost

@@ -238,7 +238,7 @@ def _in_programs(
     """Measure programs into the folder of this name, and take back what makes any of them slower, level by level.
 
     Entries at thread levels that no program has stay as they are. `are_candidates`: the entries have passed the check,
-    which programs without threads make; at MPI_THREAD_MULTIPLE they must gain, too.
+    which programs without threads make. Then they must be measured in programs, and gain at MPI_THREAD_MULTIPLE, too.
 
     Returns
     -------
@@ -253,6 +253,7 @@ def _in_programs(
         part = parts[pair.plain.name]
         measured = {key: case for one in kinds[pair.plain.name] for key, case in steps.compare(recording, one).items()}
         tables += [report.programs(part.title, pair.entries, measured)]
+        tables += [] if are_candidates else [report.long_calls(part.title, pair.entries, measured)]
         tables += [report.losses(part.title, pair.entries, measured)]
         for doubt in report.doubts(part.title, measured):
             job.terminal.say(f"warning: {doubt}")
@@ -260,7 +261,7 @@ def _in_programs(
         tried = [entry for entry in verdict.at_levels(pair.entries) if entry.level in ("", *job.settings.levels)]
         others = [entry for entry in verdict.at_levels(part.kept) if entry not in tried]
         confirmed = verdict.confirm(tried, measured) if are_candidates else Verdict(tried, [])
-        result = verdict.withdraw(confirmed.kept, measured)
+        result = verdict.withdraw(confirmed.kept, measured, keep_unmeasured=not are_candidates)
         result = Verdict([*others, *result.kept], [*part.dropped, *confirmed.dropped, *result.dropped])
         parts[pair.plain.name] = part.with_verdict(result, report.answer(part.title, pair.entries, measured))
     return recording, parts, tables, slower

@@ -8,7 +8,7 @@ from limosa_lab.model.fitting import Point
 from limosa_lab.tables import Table
 from limosa_lab.tune.consistency import MARGIN, violations
 from limosa_lab.tune.rules import Entry, Measured
-from limosa_lab.tune.verdict import Agreement, Cases, counting, is_slower, kind_of, level_of, mean_ratio
+from limosa_lab.tune.verdict import THREADED, Agreement, Cases, counting, is_slower, kind_of, level_of, mean_ratio
 from limosa_lab.wording import size
 
 # A case is noisy if repetitions differ by this part of the time, a machine if this part of the cases is.
@@ -16,6 +16,8 @@ NOISY = 0.1
 NOISY_SHARE = 0.2
 # Calls that are listed as slower.
 LOSSES = 12
+# Bytes from which on calls are listed one by one.
+LONG = 16 << 10
 
 
 def entries(title: str, kept: Sequence[Entry]) -> Table:
@@ -95,6 +97,22 @@ def programs(title: str, kept: Sequence[Entry], measured: Cases) -> Table:
             ]
             row += [str(len(own)), f"{mean_ratio(own):.3f}" if own else "-", str(sum(map(is_slower, own)))]
         table.rows.append(row)
+    return table
+
+
+def long_calls(title: str, kept: Sequence[Entry], measured: Cases) -> Table:
+    """Give the times of long calls in C, each by itself with root 0, before and after, at powers of four."""
+    alone = {key: case for key, case in measured.items() if "@" not in key[0].removesuffix(THREADED)}
+    powers = sorted({n for _, _, n in alone if n >= LONG and n.bit_count() == 1 and n.bit_length() % 2})
+    columns = ["operation", "threads", "p", *map(size, powers)]
+    table = Table(f"{title}: us of a call before and after; * replaced", columns, words=2)
+    for name, p in dict.fromkeys((name, p) for name, p, n in alone if n in powers):
+        cells = []
+        for n in powers:
+            case = alone.get((name, p, n))
+            mark = " *" if counting(kept, name, p, n) else ""
+            cells.append(f"{case.before:.3g}, {case.after:.3g}{mark}" if case else "-")
+        table.rows.append([name.partition("@")[0], level_of(name), str(p), *cells])
     return table
 
 

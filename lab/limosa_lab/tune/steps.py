@@ -32,8 +32,10 @@ from limosa_lab.tune.variants import WAYS, Forced, InNumPy, Plain, Substituted, 
 # How often a case is measured at least when two ways are compared, and how many rounds there are at most.
 ROUNDS = 3
 MOST_ROUNDS = 1000
+# How often a case is measured for models at most with --quick: some rounds are of another placement than most.
+QUICK_ROUNDS = 4
 # Cases of a run: a short one sees the processors of a virtual machine in one placement (`limosa_lab.placement`).
-CASES_OF_A_RUN = 64
+CASES_OF_A_RUN = 128
 # Languages of the programs with which a tuning is measured, with the thread levels of these programs.
 LANGUAGES = {"c": LEVELS, "numpy": (MULTIPLE,)}
 # Suffixes of the operations that programs of other kinds than plain C measure.
@@ -85,7 +87,7 @@ def everything(settings: Settings, seconds: float, terminal: Terminal, *, only_p
     def choose(name: str, ranks: int, known: Knowledge) -> list[Case]:
         return of_forced.get(name, of_all)(name, ranks, known)
 
-    rounds = 1 if settings.quick else measuring.MOST_ROUNDS
+    rounds = QUICK_ROUNDS if settings.quick else measuring.MOST_ROUNDS
     options = _options(settings, settings.ranks, seconds, rounds, sizes, validation)
     return _measured(options, settings.folder / "measured", terminal, libraries, choose)
 
@@ -114,8 +116,7 @@ def in_turns(name: str, pairs: Sequence[Pair], settings: Settings, seconds: floa
             for case in wanted
         }
         before, after = ({case: of_both[at] for case, of_both in times.items()} for at in range(2))
-        own = before if library == beside[library][0] else after
-        return plan.compared(wanted, own, before, after, lost, ROUNDS)[:CASES_OF_A_RUN]
+        return plan.compared(wanted, known[library, ranks].rounds, before, after, lost, ROUNDS)[:CASES_OF_A_RUN]
 
     ranks = sorted({p for _, p in all_cases})
     options = _options(settings, ranks, seconds, MOST_ROUNDS, [], [])

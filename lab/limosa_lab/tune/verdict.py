@@ -154,16 +154,16 @@ def kind_of(operation: str) -> str:
     return ", ".join(words if NUMPY in operation else ["C", *words])
 
 
-def withdraw(entries: Sequence[Entry], measured: Cases) -> Verdict:
+def withdraw(entries: Sequence[Entry], measured: Cases, *, keep_unmeasured: bool = False) -> Verdict:
     """Take entries back at the sizes at which a program is slower with them, whatever its kind."""
     kept, dropped = [], []
     for entry in entries:
         own = [(name, case) for (name, p, n), case in measured.items() if counting(entries, name, p, n) is entry]
         slow = [(case.after / case.before, case.bytes, name) for name, case in own if is_slower(case)]
-        if not own:
-            dropped.append((entry, "not measured in programs"))
-        elif not slow:
+        if not slow and (own or keep_unmeasured):
             kept.append(entry)
+        elif not own:
+            dropped.append((entry, "not measured in programs"))
         else:
             sizes, slow_sizes = sorted({case.bytes for _, case in own}), {n for _, n, _ in slow}
             kept += _between(entry, sizes, slow_sizes)
