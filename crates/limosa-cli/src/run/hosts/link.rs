@@ -65,7 +65,7 @@ impl Signs {
 /// How an agent is reached.
 pub enum Way {
     /// By a login of this process.
-    Login(Login),
+    Login(Box<Login>),
     /// By the agent of this host, which has logged in.
     Through(usize),
 }
@@ -150,7 +150,8 @@ impl Link {
     /// # Errors
     /// ssh cannot be run here.
     pub fn log_in(&mut self, config: &Config, guardian: &Arc<Guardian>) -> std::io::Result<()> {
-        self.way = Way::Login(Login::start(Target::new(&self.start, self.host, &config.ssh, guardian))?);
+        let login = Login::start(Target::new(&self.start, self.host, &config.ssh, guardian))?;
+        self.way = Way::Login(Box::new(login));
         self.come.clear();
         self.said.clear();
         self.forgive();

@@ -168,7 +168,7 @@ impl Launcher {
         let config = config::parse(std::iter::empty::<(OsString, OsString)>()).0;
         let mut links = vec![None];
         for (host, caller) in callers(&placement, WIDTH).into_iter().enumerate().skip(1) {
-            let login = || net.borrow_mut().log_in(0, host).map(Way::Login).expect("socket pairs");
+            let login = || net.borrow_mut().log_in(0, host).map(Box::new).map(Way::Login).expect("socket pairs");
             let way = caller.map_or_else(login, Way::Through);
             links.push(Some(Link::new(start, host, &config, way)));
             if let Some(by) = caller {
