@@ -516,18 +516,20 @@ impl<'a> Job<'a> {
         }
     }
 
+    /// Ends the job if a rank has aborted it. Returns whether nothing else matters any more.
     fn check_abort(&mut self) -> bool {
         let Some(abort) = self.board.aborted() else { return false };
-        if self.debugging.has_told(&Cause::Aborted(abort.clone())) {
+        let rank = abort.rank as usize;
+        let cause = Cause::Aborted(abort);
+        if self.debugging.has_told(&cause) {
             return false;
         }
-        let rank = abort.rank as usize;
         self.look_for_killed(rank);
         if self.ending.is_none() && rank < self.ranks.len() {
             self.drain_rank(rank);
-            self.end(Cause::Aborted(abort));
+            self.end(cause.clone());
         }
-        true
+        !self.debugging.has_told(&cause)
     }
 
     /// If a rank was killed, other ranks may abort or exit because of it: the signal is the cause that counts,
