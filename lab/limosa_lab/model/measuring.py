@@ -112,10 +112,12 @@ def _round(
     busy = False
     all_of_it = end - time.monotonic()
     share = max(SHARE * all_of_it, min(all_of_it, SHORT * len(turns)))
-    round_end = time.monotonic() + (share if wanted.rounds > 1 else all_of_it)
+    share = share if wanted.rounds > 1 else all_of_it
+    round_end = time.monotonic() + share
     for at, (task, name) in enumerate(turns):
         left = round_end - time.monotonic()
-        seconds = max(left / (len(turns) - at), SHORTEST)
+        # No less than an even share, if earlier turns have taken longer: on a busy machine a start takes seconds.
+        seconds = max(left / (len(turns) - at), min(share / len(turns), end - time.monotonic()), SHORTEST)
         entry = known[name, task.ranks]
         chosen = wanted.choose(name, task.ranks, known)
         cases = [case for case in chosen if len(entry.rounds.get(case, ())) < wanted.rounds]
