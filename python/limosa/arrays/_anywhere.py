@@ -68,7 +68,7 @@ def change(elements: NDArray[Any], places: tuple[Indices, ...], values: NDArray[
 
 def _agree(what: str, array: Array) -> None:
     call = f"{what}: an array of the shape {array.shape}, {array.dtype}, {array.map}"
-    compared(array.comm, zlib.crc32(call.encode()), 0, call)
+    compared(array.comm, zlib.crc32(call.encode()), 0, lambda: (call, ""))
 
 
 def _owners(array: Array, index: Sequence[Indices]) -> Indices:
@@ -142,7 +142,7 @@ def joined(values: NDArray[Any], comm: Comm) -> Array:
     """Return the array of the rows of all ranks, in the order of ranks; dealt with the first axis in blocks."""
     rest = values.shape[1:]
     call = f"rows of the shape {rest}, {values.dtype}, that fulfil a condition"
-    counts = compared(comm, zlib.crc32(call.encode()), len(values), call)
+    counts = compared(comm, zlib.crc32(call.encode()), len(values), lambda: (call, ""))
     shape = (sum(counts), *rest)
     map = Map.default(len(shape), comm)
     made = np.empty(map.local_shape(shape), values.dtype)

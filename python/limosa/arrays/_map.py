@@ -189,7 +189,13 @@ class Map:
         return Map(grid, ranks=[int(rank) for rank in self.ranks.flat], comm=self.comm)
 
     def _changed(self, ranks: NDArray[np.intp], dist: Sequence[Distribution], overlap: Sequence[int]) -> Map:
-        made = Map(ranks.shape, list(dist), ranks=ranks.ravel().tolist(), overlap=list(overlap), comm=self.comm)
+        """Return a map of the same ranks, or of some of them. What was valid in this one is valid in it."""
+        made = Map.__new__(Map)
+        made.comm = self.comm
+        made.grid = ranks.shape
+        made.dist = tuple(dist)
+        made.overlap = tuple(overlap)
+        made.ranks = np.array(ranks, order="C")
         made.everywhere = self.everywhere
         return made
 
@@ -277,6 +283,8 @@ def _placed(ranks: Iterable[int] | None, grid: tuple[int, ...], order: str, size
     placed = np.arange(cells) if ranks is None else np.array(list(ranks), dtype=np.intp)
     if placed.size != cells:
         raise ValueError(f"the grid {grid} has {cells} cells, but {placed.size} ranks were given")
+    if ranks is None:
+        return placed.reshape(grid, order=order)  # type: ignore[call-overload,no-any-return]
     values, times = np.unique(placed, return_counts=True)
     if placed.size and not 0 <= values[0] <= values[-1] < size:
         wrong = values[(values < 0) | (values >= size)][0]

@@ -302,11 +302,14 @@ def agreed(what: str, source: Layout, target: Wanted, dtype: np.dtype[Any], shap
     if source.map.everywhere or comm.size == 1:
         return plan, 0
     digest = zlib.crc32(f"{what} {dtype}".encode(), plan.digest)
-    call = f"{what}: an array of the shape {tuple(shape)}, {dtype}, {source.map}"
-    return plan, max(compared(comm, digest, plan.own_rounds, call, str(target.key)))
+
+    def call() -> tuple[str, str]:
+        return f"{what}: an array of the shape {tuple(shape)}, {dtype}, {source.map}", str(target.key)
+
+    return plan, max(compared(comm, digest, plan.own_rounds, call))
 
 
-def compared(comm: Comm, digest: int, number: int, call: str, details: str = "") -> list[int]:
+def compared(comm: Comm, digest: int, number: int, call: Callable[[], tuple[str, str]]) -> list[int]:
     """Return a number of each rank if all ranks have called the same.
 
     Parameters
@@ -317,24 +320,26 @@ def compared(comm: Comm, digest: int, number: int, call: str, details: str = "")
         The CRC-32 of what must be the same.
     number
         What the others get to know.
-    call, details
-        What messages say of this rank; `details` only if the ranks' `call` are equal.
+    call
+        Gives what messages say of this rank, and details for ranks that say the same.
 
     """
     seen: list[int] = comm.allgather(number << 32 | digest)
     if not all(isinstance(each, int) for each in seen):
-        raise errors.MismatchError(f"the ranks called different things: rank {comm.rank}: {call}, others: allgather")
+        raise errors.MismatchError(
+            f"the ranks called different things: rank {comm.rank}: {call()[0]}, others: allgather"
+        )
     if any(each & 0xFFFFFFFF != digest for each in seen):
-        calls: list[tuple[str, str]] = comm.allgather((call, f"{call} {details}"))
-        short = len({call for call, _ in calls}) > 1
-        told = by_rank([call if short else full for call, full in calls])
+        calls: list[tuple[str, str]] = comm.allgather(call())
+        short = len({said for said, _ in calls}) > 1
+        told = by_rank([said if short else f"{said} {details}" for said, details in calls])
         raise errors.MismatchError(f"the ranks called different things: {told}")
     return [each >> 32 for each in seen]
 
 
 def exchanged(comm: Comm, what: str, value: T) -> list[T]:
     """Return the values of all ranks if they are about to do the same."""
-    compared(comm, zlib.crc32(what.encode()), 0, what)
+    compared(comm, zlib.crc32(what.encode()), 0, lambda: (what, ""))
     return comm.allgather(value)
 
 
