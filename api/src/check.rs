@@ -1,6 +1,6 @@
-//! Renders the wrappers of the checker as Rust, for `limosa-check`: for every function that communicates, makes, completes
-//! or frees something, one of the same name that passes what the table knows of the call to the checker's function for
-//! calls of that sort.
+//! Renders the wrappers of the checker as Rust, for `limosa-check`: for every function that communicates, makes,
+//! completes or frees something, one of the same name that passes what the table knows of the call to the checker's
+//! function for calls of that sort.
 //!
 //! The large-count functions have the names of their twins in what the checker says.
 
@@ -49,8 +49,8 @@ const OF_PARENT: [&str; 11] = [
     "MPI_Intercomm_merge",
 ];
 
-/// The wrappers, the names of the functions that all ranks of a communicator call together, and the predefined datatypes
-/// and operations with their handles.
+/// The wrappers, the names of the functions that all ranks of a communicator call together, and the predefined
+/// datatypes and operations with their handles.
 pub fn render(table: &Table) -> String {
     let mut out = String::new();
     let together: Vec<&Function> = table.functions.iter().filter(|f| is_together(f)).collect();

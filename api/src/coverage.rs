@@ -52,8 +52,8 @@ fn functions(source: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The functions, in lower case, that have a fast path in this file, and whether it wants to know the call's name: those
-/// do that may wait.
+/// The functions, in lower case, that have a fast path in this file, and whether it wants to know the call's name:
+/// those do that may wait.
 ///
 /// # Panics
 /// If the file cannot be read, or has a fast path of a function that the standard does not have.

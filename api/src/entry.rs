@@ -459,7 +459,8 @@ fn pass(arg: &Arg, passing: Passing) -> String {
     }
 }
 
-/// `MPI_X` and `PMPI_X`, of the function or of its large-count twin. `fast_path`: there is one, which may want the name.
+/// `MPI_X` and `PMPI_X`, of the function or of its large-count twin. `fast_path`: there is one, which may want the
+/// name.
 fn exported(table: &Table, function: &Function, large: bool, fast_path: Option<bool>, out: &mut String) {
     let twin = if large { "_c" } else { "" };
     let name = format!("{}{twin}", function.name);

@@ -1,5 +1,5 @@
-//! Generates the exported functions from the table and names the library. The wheel takes its other generated files from
-//! this script, too: nothing of the table is compiled a second time for them.
+//! Generates the exported functions from the table and names the library. The wheel takes its other generated files
+//! from this script, too: nothing of the table is compiled a second time for them.
 //!
 //! A function counts as implemented when `src/calls/` has glue for it, and has a fast path when `src/fast_path.rs` has
 //! one. This script therefore reruns whenever they change.

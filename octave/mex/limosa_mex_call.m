@@ -1,6 +1,6 @@
-% [failed, results ...] = limosa_mex_call (n, f, arguments ...)
-% Calls a function for n results; limosa_mex does so when MPI needs a function of the user's own. If that fails, `failed`
-% is a cell of the error's identifier and message, else {}.
+% [failed, results ...] = limosa_mex_call (n, f, arguments ...) Calls a function for n results; limosa_mex does so when
+% MPI needs a function of the user's own. If that fails, `failed` is a cell of the error's identifier and message, else
+% {}.
 
 function [failed, varargout] = limosa_mex_call (n, f, varargin)
   failed = {};

@@ -28,8 +28,8 @@ pub enum RangeLock {
 }
 
 /// Waits until the reader of a pipe has taken all that was written: a second at most. Returns at once for other files.
-/// A launcher that is told to end a job may read nothing more. Nothing wakes the writer of a pipe that becomes empty, so
-/// this looks again and again.
+/// A launcher that is told to end a job may read nothing more. Nothing wakes the writer of a pipe that becomes empty,
+/// so this looks again and again.
 pub fn wait_until_read(pipe: impl AsFd) {
     let fd = pipe.as_fd().as_raw_fd();
     for _ in 0..1000 {

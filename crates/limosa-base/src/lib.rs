@@ -1,9 +1,9 @@
 //! The lowest layer: shared memory, ring buffers, sleeping and waking, clocks, and the system calls that the layers
 //! above need.
 //!
-//! This crate knows nothing of messages or MPI. Structures that several processes change at once are here and are checked
-//! with loom; the crates above lay them out in shared memory and use them. Data read from a shared segment were written
-//! by another process; readers treat them as untrusted input.
+//! This crate knows nothing of messages or MPI. Structures that several processes change at once are here and are
+//! checked with loom; the crates above lay them out in shared memory and use them. Data read from a shared segment were
+//! written by another process; readers treat them as untrusted input.
 
 #[cfg(not(loom))]
 pub mod alarm;

@@ -1,8 +1,8 @@
-//! What the generated wrappers call: one function for each sort of call. Each calls the library's function (`next`) once,
-//! unless it raises an error before.
+//! What the generated wrappers call: one function for each sort of call. Each calls the library's function (`next`)
+//! once, unless it raises an error before.
 //!
-//! Calls inside of calls are the library's own, or those of callbacks of the program, and are passed on; only what frees
-//! and completes is noted there, too.
+//! Calls inside of calls are the library's own, or those of callbacks of the program, and are passed on; only what
+//! frees and completes is noted there, too.
 
 use std::cell::Cell;
 
@@ -209,7 +209,8 @@ pub(crate) enum Completed {
     Some(i32, usize),
 }
 
-/// A call that completes requests, which are an array at that address. `ended` says, once the call has succeeded, which.
+/// A call that completes requests, which are an array at that address. `ended` says, once the call has succeeded,
+/// which.
 pub(crate) fn complete(
     waits_for_all: bool,
     count: i32,

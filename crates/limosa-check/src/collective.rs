@@ -1,6 +1,6 @@
 //! Collective calls: before each, all ranks of the communicator tell each other what they are about to call
-//! ([`crate::agreement`]), on a communicator of the checker's own. A call that only begins an operation does not wait for
-//! that; the answer is looked at when the operation is completed, or later.
+//! ([`crate::agreement`]), on a communicator of the checker's own. A call that only begins an operation does not wait
+//! for that; the answer is looked at when the operation is completed, or later.
 //!
 //! This may make a rank wait for the others. A correct program cannot notice, since the standard lets every
 //! collective operation do so.

@@ -1,12 +1,12 @@
 //! Which messages a process has sent and received, and what does not fit together. Pure: nothing here calls MPI.
 //!
-//! Messages with the same communicator, sender, receiver and tag are a *stream*. They are received in the order in which
-//! they were sent, by receives in the order in which these were posted. So it is enough that both sides note their own
-//! calls, and compare the notes at the end: the first message belongs to the first receive. Nothing is sent meanwhile,
-//! and no program can be disturbed.
+//! Messages with the same communicator, sender, receiver and tag are a *stream*. They are received in the order in
+//! which they were sent, by receives in the order in which these were posted. So it is enough that both sides note
+//! their own calls, and compare the notes at the end: the first message belongs to the first receive. Nothing is sent
+//! meanwhile, and no program can be disturbed.
 //!
-//! A receive from any source or with any tag has a stream only when it is complete; until then those behind it wait in a
-//! queue ([`Receives`]). Where the order is not known (several threads) only numbers of messages are compared; where
+//! A receive from any source or with any tag has a stream only when it is complete; until then those behind it wait in
+//! a queue ([`Receives`]). Where the order is not known (several threads) only numbers of messages are compared; where
 //! it is not known whether something was received, nothing.
 
 use std::collections::{HashMap, VecDeque};

@@ -133,8 +133,8 @@ pub(crate) fn free(mut shadow: usize) {
     unsafe { comm_free(&mut shadow) };
 }
 
-/// Does what the error handler of a communicator would do. Errors of ours are classes of the ABI, which not every library
-/// knows in a place where its own codes are expected.
+/// Does what the error handler of a communicator would do. Errors of ours are classes of the ABI, which not every
+/// library knows in a place where its own codes are expected.
 pub(crate) fn raise(comm: usize, class: i32) {
     let mut handler = ERRORS_RETURN;
     // SAFETY: the communicator is the program's, which has passed it to the call that is wrong.

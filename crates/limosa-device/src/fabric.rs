@@ -21,8 +21,8 @@
 //! - **Deaths** are those of the processes of this host, which another device watches, and connections that fail. What
 //!   a dead process has sent is still taken: it is dead when nothing has come from it for a while.
 //! - **Who cannot be reached** is found by a test ([`reach`]) if no connection comes about.
-//! - **Who has left** in good order is not missed. Providers do not tell that: where nobody is any more they connect for
-//!   ever. So who publishes the cards says it, and what waits for such a process is not sent.
+//! - **Who has left** in good order is not missed. Providers do not tell that: where nobody is any more they connect
+//!   for ever. So who publishes the cards says it, and what waits for such a process is not sent.
 
 use crate::shm::ShmDevice;
 use crate::{Address, Data, DeathWatch, Device, DeviceError, Meta, Sent, Slice, Urgency};

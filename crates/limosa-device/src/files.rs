@@ -14,8 +14,8 @@
 //! wait in memory, and go together into the next file. So many small messages take few files, and a slow receiver slows
 //! its senders down. A deleted file of the sender makes room.
 //!
-//! New and deleted files are noticed by inotify, or by a clock where that does not work (`notices`), and then found in a
-//! listing of the folder (`listing`). The descriptor of this device covers both. Sending and polling take a few
+//! New and deleted files are noticed by inotify, or by a clock where that does not work (`notices`), and then found in
+//! a listing of the folder (`listing`). The descriptor of this device covers both. Sending and polling take a few
 //! operations of the file system and never wait for a peer.
 //!
 //! When a message file cannot be written or read, or is invalid, the two processes of that file exchange no more
@@ -204,8 +204,8 @@ impl FileDevice {
         self.outboxes[at].get_or_insert_with(|| Outbox::new(folders, me, to))
     }
 
-    /// Exchanges no more messages with a peer, and tells it so. The note on the own board wakes this process, so that it
-    /// reports the end when it has taken what the peer has sent before.
+    /// Exchanges no more messages with a peer, and tells it so. The note on the own board wakes this process, so that
+    /// it reports the end when it has taken what the peer has sent before.
     fn sever(&mut self, peer: Address, note: Note) -> DeviceError {
         // If the folder is gone, the peer finds that itself.
         for (of, about) in [(peer, self.me), (self.me, peer)] {

@@ -17,8 +17,8 @@
 //! - Packets of one pair arrive in the order in which they were sent, once each and whole, or not at all after
 //!   [`DeviceError`].
 //! - `send` and `poll` never wait. A send that finds no room has no effect.
-//! - A device may hold packets back until their receiver has taken earlier ones. A poll of the sender's then sends them,
-//!   for which it is woken. [`Device::release`] sends them at once. Those of a sender that dies are lost.
+//! - A device may hold packets back until their receiver has taken earlier ones. A poll of the sender's then sends
+//!   them, for which it is woken. [`Device::release`] sends them at once. Those of a sender that dies are lost.
 //! - After [`Device::want_room`] the sender is woken when there is room, and perhaps before: after a wake-up it must
 //!   test again.
 //! - A packet that is sent while its receiver sleeps wakes it. If no thread of the receiver is in the library, an

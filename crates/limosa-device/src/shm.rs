@@ -279,8 +279,8 @@ impl ShmDevice {
         Ok(HostMemory { fd, ports, first, me, size, directory: OnceLock::new() })
     }
 
-    /// Makes the part of the file ready for a process that is to join as number `next`: one that has never been used, or
-    /// whose process has ended.
+    /// Makes the part of the file ready for a process that is to join as number `next`: one that has never been used,
+    /// or whose process has ended.
     ///
     /// # Errors
     /// The operating system's, when there is not enough memory for it.

@@ -6,8 +6,9 @@
 //! - a peer that parts says so ([`BYE`]), and is not missed, but answers nothing any more;
 //! - a socket that ends without that is one whose process has died.
 //!
-//! Two processes may make two connections at once when their threads meet each other in two ways. So an address may have
-//! several sockets: packets are taken from all, and sent through the oldest one that is open. That keeps their order.
+//! Two processes may make two connections at once when their threads meet each other in two ways. So an address may
+//! have several sockets: packets are taken from all, and sent through the oldest one that is open. That keeps their
+//! order.
 
 use crate::{Address, Data, Device, DeviceError, Meta, Sent, Urgency};
 use limosa_base::sync::Mutex;

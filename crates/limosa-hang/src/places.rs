@@ -60,8 +60,8 @@ const COLLECTIVES: [&str; 11] = [
     "reduce_scatter",
 ];
 
-/// Methods of mpi4py for objects, by the calls of MPI that implement them: a receive is a probe and a receive. A wait or
-/// a test has the name of the call and another beginning.
+/// Methods of mpi4py for objects, by the calls of MPI that implement them: a receive is a probe and a receive. A wait
+/// or a test has the name of the call and another beginning.
 const OF_MPI4PY: [(&str, &[&str]); 9] = [
     ("MPI_Mprobe", &["recv", "sendrecv"]),
     ("MPI_Wait", &["Request.wait"]),

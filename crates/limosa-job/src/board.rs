@@ -229,8 +229,7 @@ impl Board {
         self.seat_of(rank)
     }
 
-    /// Publishes a rank's number that must be the same on all, and returns the ranks that have published a different
-    /// one.
+    /// Publishes a rank's number that must be the same on all, and returns the ranks with a different one.
     pub(crate) fn differing(&self, rank: u32, number: u64) -> Vec<u32> {
         self.seat_of(rank).entry.common.store(number, Release);
         // Of two ranks that do this at the same time, at least one sees both numbers.
@@ -403,8 +402,8 @@ impl<'a> Seat<'a> {
         self.set_state(State::Finalized);
     }
 
-    /// Publishes up to [`CARD_BYTES`](crate::CARD_BYTES) bytes about this rank for all others, in place of what was
-    /// published before. Ranks that wait for them have to be told otherwise; [`Board::ring`] has them sent to other hosts.
+    /// Publishes up to [`CARD_BYTES`](crate::CARD_BYTES) bytes about this rank for all others, in place of earlier
+    /// ones. Ranks that wait for them are told otherwise; [`Board::ring`] has them sent to other hosts.
     ///
     /// # Panics
     /// If there are more.

@@ -237,7 +237,8 @@ pub fn value(variable: &Variable) -> String {
     text.and_then(|text| variable.form.check(text.trim()).ok()).unwrap_or_else(|| variable.default.to_owned())
 }
 
-/// Sets a variable for this process, if its value is legal and the configuration has not been read yet; false if it has.
+/// Sets a variable for this process, if its value is legal and the configuration has not been read yet; false if it
+/// has.
 ///
 /// # Errors
 /// What the value should have been, in words.

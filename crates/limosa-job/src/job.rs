@@ -266,8 +266,8 @@ const LEAST_SPARE: u32 = 60;
 /// Most ranks that share a machine.
 const MOST_RANKS: u32 = 4096;
 
-/// How many ranks more than `started` a job has room for, on a machine that is asked to hold `universe`. Where the limit
-/// of file sizes is low, fewer, so that the job's shared memory stays below it.
+/// How many ranks more than `started` a job has room for, on a machine that is asked to hold `universe`. Where the
+/// limit of file sizes is low, fewer, so that the job's shared memory stays below it.
 pub fn spare_ranks(started: u32, universe: u32) -> u32 {
     let spare = LEAST_SPARE.max(started).max(universe.saturating_mul(2)).min(MOST_RANKS.saturating_sub(started));
     match getrlimit(Resource::Fsize).current {

@@ -1,13 +1,13 @@
 //! The job: what a rank and the launcher know of each other.
 //!
-//! A job is a number of ranks (processes). Those of one machine share one *segment*, an anonymous memory file made by the
-//! launcher, or on other hosts by its agent. The file begins with the job's description and the *status board*; behind it, from [`Job::device_offset`]
-//! on, it belongs to the device that moves messages. Nothing of a job has a name in a file system, so nothing can be
-//! left behind.
+//! A job is a number of ranks (processes). Those of one machine share one *segment*, an anonymous memory file made by
+//! the launcher, or on other hosts by its agent. The file begins with the job's description and the *status board*;
+//! behind it, from [`Job::device_offset`] on, it belongs to the device that moves messages. Nothing of a job has a name
+//! in a file system, so nothing can be left behind.
 //!
 //! - [`Job::attach`] makes the calling process a rank of its job, or a job of one if it was not launched;
-//! - [`Board`] is the status board: what each rank waits for, which ranks have left or aborted. Ranks write their own [`Seat`]; the
-//!   launcher, `limosa ps` and the hang doctor read [`RankView`]s;
+//! - [`Board`] is the status board: what each rank waits for, which ranks have left or aborted. Ranks write their own
+//!   [`Seat`]; the launcher, `limosa ps` and the hang doctor read [`RankView`]s;
 //! - [`site`] speaks with launchers of others, which may have started the process;
 //! - [`config`] declares every `LIMOSA_*` variable.
 //!

@@ -1,5 +1,5 @@
-//! Launchers of others that start Limosa's programs: MPICH's and Intel MPI's hydra, Slurm's srun, Open MPI's and PRRTE's
-//! prterun.
+//! Launchers of others that start Limosa's programs: MPICH's and Intel MPI's hydra, Slurm's srun, Open MPI's and
+//! PRRTE's prterun.
 //!
 //! Such a launcher gives each process a rank, and a *board of notices* on which the processes leave each other short
 //! texts before they can communicate otherwise ([`Manager`]): by PMI-1 ([`pmi`]) or PMIx ([`pmix`]). With these the

@@ -67,8 +67,8 @@ impl Drop for Mapping {
 /// Every field must be an atomic integer or an array or struct of such, without padding that anyone reads.
 pub(crate) unsafe trait AtomicsOnly {}
 
-/// A new anonymous memory file of `len` bytes. The memory of the first `reserved` ones is reserved, so that a lack of it
-/// is an error here and not a signal later.
+/// A new anonymous memory file of `len` bytes. The memory of the first `reserved` ones is reserved, so that a lack of
+/// it is an error here and not a signal later.
 pub(crate) fn memory_file(name: &str, len: usize, reserved: usize) -> io::Result<OwnedFd> {
     let name = CString::new(name).map_err(|_| io::ErrorKind::InvalidInput)?;
     // Beyond the limit the system does not only refuse, it sends SIGXFSZ.

@@ -1,5 +1,5 @@
-//! The headers of messages while the checks are on ([`crate::check`]), and the comparison of the datatypes of sender and
-//! receiver (MPI-5 section 3.3.1).
+//! The headers of messages while the checks are on ([`crate::check`]), and the comparison of the datatypes of sender
+//! and receiver (MPI-5 section 3.3.1).
 //!
 //! Header and data are one stream for the protocols ([`Checked`]), so that the header is there however the message
 //! travels. A receive compares the header that has come with its own when its end is taken ([`judged`]).

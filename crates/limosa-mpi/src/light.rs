@@ -81,8 +81,8 @@ pub fn withdraw(shorts: impl Iterator<Item = Short>) {
     engine.withdraw_all(ids.into_iter(), &Waiting::nothing_in_particular());
 }
 
-/// Requests that a wait lists at most. Of more it lists the last ones: they are found at once, since requests mostly end
-/// in order, and a wait for each of many requests does not look at all of them each time.
+/// Requests that a wait lists at most. Of more it lists the last ones: they are found at once, since requests mostly
+/// end in order, and a wait for each of many requests does not look at all of them each time.
 const LISTED: usize = 100;
 
 /// Lists what those of these requests wait for that have not ended.

@@ -373,8 +373,8 @@ impl<'a> Waiting<'a> {
         Waiting::new(What::One(Awaits::Connection { comm, port, job }))
     }
 
-    /// Makes the description of a wait for all or any of several operations. `list` is called when the thread is about to
-    /// sleep.
+    /// Makes the description of a wait for all or any of several operations. `list` is called when the thread is about
+    /// to sleep.
     #[inline]
     pub fn several(list: &'a ListAwaits<'a>, all: bool) -> Waiting<'a> {
         Waiting::new(What::Several { list, all })

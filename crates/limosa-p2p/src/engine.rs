@@ -79,8 +79,8 @@ pub struct Options {
     pub wait: Wait,
     /// Spin limit of `Wait::Auto`, in nanoseconds.
     pub spin_ns: u64,
-    /// Longest message in bytes that travels eagerly, with its envelope; up to four times as long when processes outnumber
-    /// processors.
+    /// Longest message in bytes that travels eagerly, with its envelope; up to four times as long when processes
+    /// outnumber processors.
     pub eager_limit: usize,
     /// Bytes of unexpected messages beyond which a process that waits for nothing takes no more packets.
     pub unexpected_limit: usize,

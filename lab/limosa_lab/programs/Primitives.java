@@ -13,8 +13,8 @@ import mpi.MPI;
 /**
  * The operations of which models are made, called from Java: the twin of {@code primitives.c}, with the same lines and
  * options. Each call is timed by itself, all ranks start at the same time, and the slowest counts. Before the first
- * samples of an operation it is called until the compiler of the Java machine has done its work. The root is rank 0, or,
- * of a plan's {@code NAME@turns}, the next rank each time.
+ * samples of an operation it is called until the compiler of the Java machine has done its work. The root is rank 0,
+ * or, of a plan's {@code NAME@turns}, the next rank each time.
  *
  * <p>Options: {@code --sizes N,...}, {@code --only NAME,...} or {@code --plan NAME=N[,N];...}, {@code --samples N},
  * {@code --seconds S} (after which no case begins), {@code --start barrier|window}, {@code --quick},

@@ -1,5 +1,5 @@
-## The debugger has stopped this rank and asks for a line, but standard input has ended: reports where, and ends the job.
-## Octave would show its prompt for ever.
+## The debugger has stopped this rank and asks for a line, but standard input has ended: reports where, and ends the
+## job. Octave would show its prompt for ever.
 
 function __limosa_no_input__ ()
   text = ["stopped in the debugger (keyboard, or a breakpoint), but this rank has no standard input to take commands " ...

@@ -1,5 +1,5 @@
-//! What processes, launchers and couriers say to each other, as none of them would: packets of a network, cards, lines of
-//! PMI, requests and answers of a launcher, messages between head and agents, and frames between couriers.
+//! What processes, launchers and couriers say to each other, as none of them would: packets of a network, cards, lines
+//! of PMI, requests and answers of a launcher, messages between head and agents, and frames between couriers.
 //!
 //! What was understood, written again and read again, says the same.
 

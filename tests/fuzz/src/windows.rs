@@ -1,5 +1,5 @@
-//! Packets of accesses to a window as no origin sends them: each does what it says, or is refused, or makes no sense; no
-//! byte beside the window changes.
+//! Packets of accesses to a window as no origin sends them: each does what it says, or is refused, or makes no sense;
+//! no byte beside the window changes.
 
 use limosa_rma::perform_access;
 

@@ -1,9 +1,9 @@
 //! Binding ranks to processors (`--bind-to`).
 //!
 //! On each host, the processors that the launcher or agent there may use are dealt out by cores (or hardware threads,
-//! sockets, NUMA nodes): the host's first rank gets those of the first core, the next one those of the second, and so on,
-//! beginning again when there are more ranks than cores. Without the option nothing is bound: the library itself begins
-//! each rank on a processor of its own, and the system may move it.
+//! sockets, NUMA nodes): the host's first rank gets those of the first core, the next one those of the second, and so
+//! on, beginning again when there are more ranks than cores. Without the option nothing is bound: the library itself
+//! begins each rank on a processor of its own, and the system may move it.
 
 use std::collections::BTreeMap;
 

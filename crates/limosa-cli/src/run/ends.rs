@@ -1,7 +1,7 @@
 //! The end of a process as a descriptor that `poll` understands.
 //!
-//! Linux before 5.3, gVisor and old profiles of containers refuse `pidfd_open`. There a thread waits for the process, and
-//! closes the writing end of a pipe when it has ended.
+//! Linux before 5.3, gVisor and old profiles of containers refuse `pidfd_open`. There a thread waits for the process,
+//! and closes the writing end of a pipe when it has ended.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -14,7 +14,8 @@ pub enum Family {
     Prrte,
 }
 
-/// An option that means nothing here, with its values, and whose it is. With `--mpi` it is passed on to such a launcher.
+/// An option that means nothing here, with its values, and whose it is. With `--mpi` it is passed on to such a
+/// launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dropped {
     /// The launchers that know it.

@@ -1,8 +1,9 @@
 //! Standard input of the ranks.
 //!
 //! One rank reads our standard input directly, unless that is a terminal: a rank is not in the terminal's foreground
-//! process group, so the launcher reads for it. A debugger is in that group, and reads the terminal itself. Copies for all ranks go through the launcher too, and what ranks of
-//! other hosts read: their agents get a part when they have handed out the one before. Everyone else reads /dev/null.
+//! process group, so the launcher reads for it. A debugger is in that group, and reads the terminal itself. Copies for
+//! all ranks go through the launcher too, and what ranks of other hosts read: their agents get a part when they have
+//! handed out the one before. Everyone else reads /dev/null.
 
 use std::io::{self, IsTerminal};
 use std::os::fd::OwnedFd;

@@ -68,8 +68,8 @@ const UNFINALIZED_GRACE: Duration = Duration::from_millis(200);
 /// How long others may run on after a rank that has finalized failed, or after an interrupt ended a rank.
 const ORDERLY_GRACE: Duration = Duration::from_secs(1);
 
-/// A signal that comes so soon after the first one is the same: `timeout` sends one to the launcher, and then one to the
-/// process group.
+/// A signal that comes so soon after the first one is the same: `timeout` sends one to the launcher, and then one to
+/// the process group.
 const SAME_SIGNAL: Duration = Duration::from_millis(100);
 
 const WAKE_FLAGS: EventfdFlags = EventfdFlags::CLOEXEC.union(EventfdFlags::NONBLOCK);
@@ -606,7 +606,8 @@ impl<'a> Job<'a> {
         self.links.is_empty() && self.board.seat(rank).is_expendable()
     }
 
-    /// Continues the job after the death of an expendable rank. The library tells its peers; the end of the job names it.
+    /// Continues the job after the death of an expendable rank. The library tells its peers; the end of the job names
+    /// it.
     fn go_on_without(&mut self, rank: u32, ended: Ended, out_of_memory: bool) {
         let process = &mut self.ranks[rank as usize];
         process.is_unwanted = true;

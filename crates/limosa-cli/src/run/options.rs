@@ -1,8 +1,8 @@
 //! The launcher's command line.
 //!
 //! It understands the usual options of other launchers ([`super::foreign`]), with one dash or two. [`split`] turns a
-//! section of the line into the form that clap reads; everything from the first word on that is no option belongs to the
-//! program.
+//! section of the line into the form that clap reads; everything from the first word on that is no option belongs to
+//! the program.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

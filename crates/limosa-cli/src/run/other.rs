@@ -93,8 +93,8 @@ pub fn main(called: &str, name: &str, sections: &[Options], plan: &mut Plan) -> 
     ExitCode::from(exit::ENVIRONMENT)
 }
 
-/// Runs the launcher as a child and waits for its end. Signals to this process are passed on to it; those of a key go to
-/// both anyway.
+/// Runs the launcher as a child and waits for its end. Signals to this process are passed on to it; those of a key go
+/// to both anyway.
 fn wait_for(mut command: Command) -> io::Result<ExitStatus> {
     const PASSED_ON: [i32; 6] =
         [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];

@@ -5,8 +5,8 @@
 //! | all that are left wait in MPI, and none has moved between two looks | about [`FIRST_LOOK`] + [`BETWEEN_LOOKS`] |
 //! | others | [`LONGEST`]; never if there is a single one, on a terminal, and the signal is that of Ctrl-C |
 //!
-//! Ranks that wait in MPI for something that does not come would wait for ever. Others may save their work. A single rank on a
-//! terminal may be an interpreter or a debugger, which takes Ctrl-C as a request to stop what it is doing.
+//! Ranks that wait in MPI for something that does not come would wait for ever. Others may save their work. A single
+//! rank on a terminal may be an interpreter or a debugger, which takes Ctrl-C as a request to stop what it is doing.
 
 use std::time::{Duration, Instant};
 

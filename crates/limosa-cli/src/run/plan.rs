@@ -298,8 +298,8 @@ fn is_java_file(name: &OsStr) -> bool {
     Path::new(name).extension().is_some_and(|known| known == "java" || known == "jar")
 }
 
-/// What `limosa._java` is told of a Java program: a source file, an archive, a class, or the words of the command `java`.
-/// None if the program is no Java program.
+/// What `limosa._java` is told of a Java program: a source file, an archive, a class, or the words of the command
+/// `java`. None if the program is no Java program.
 fn java_words(section: &Options, path: &OsStr) -> Result<Option<Vec<OsString>>> {
     let (name, args) = (&section.command[0], &section.command[1..]);
     let is_command = Path::new(name).file_name() == Some(OsStr::new("java"));

@@ -44,8 +44,8 @@ const RANK_ELSEWHERE: &str = "PMI_RANK";
 const LOCAL_RANK_ELSEWHERE: [&str; 2] = ["MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK"];
 const LOCAL_SIZE_ELSEWHERE: [&str; 2] = ["MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"];
 
-/// Variables by which libfabric's `ofi_rxm` takes few packets from a connection ahead of the posted receives. By default
-/// it takes all, and keeps each in a buffer of 16 KB, however many the program has not received yet.
+/// Variables by which libfabric's `ofi_rxm` takes few packets from a connection ahead of the posted receives. By
+/// default it takes all, and keeps each in a buffer of 16 KB, however many the program has not received yet.
 const OF_LIBFABRIC: [(&str, &str); 2] = [("FI_OFI_RXM_MSG_RX_SIZE", "16"), ("FI_OFI_RXM_USE_SRX", "0")];
 
 /// The number of a rank among those of its group on this host, and how many these are.
@@ -127,8 +127,8 @@ pub struct Rank {
     pub is_adopted: bool,
     /// It has ended and been waited for: its number may be that of another process.
     pub is_gone: bool,
-    /// It runs under a debugger, which has the launcher's streams and is in the launcher's process group: the terminal's
-    /// keys are for it.
+    /// It runs under a debugger, which has the launcher's streams and is in the launcher's process group: the
+    /// terminal's keys are for it.
     pub is_debugged: bool,
     /// Its spawn has failed, or it has died and the job goes on without it: how it ends does not matter.
     pub is_unwanted: bool,
@@ -290,8 +290,8 @@ impl Rank {
         }
     }
 
-    /// Finds the process that has claimed the rank. If it is not the one that we started, keeps an eye on that one too, and
-    /// returns its id if it has ended already.
+    /// Finds the process that has claimed the rank. If it is not the one that we started, keeps an eye on that one too,
+    /// and returns its id if it has ended already.
     pub fn look_for_claim(&mut self, claimed: Option<u32>) -> Option<u32> {
         let pid = claimed.filter(|_| !self.seen_claim)?;
         self.seen_claim = true;
@@ -356,8 +356,8 @@ fn how(code: Option<i32>, signal: Option<i32>) -> Option<Ended> {
     code.map(Ended::Code).or(signal.map(Ended::Signal))
 }
 
-/// Raises the limit of descriptors: a rank needs up to eight of the launcher's. Programs inherit the higher limit, which
-/// the administrator allows.
+/// Raises the limit of descriptors: a rank needs up to eight of the launcher's. Programs inherit the higher limit,
+/// which the administrator allows.
 pub fn raise_descriptor_limit(ranks: usize) {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let needed = 8 * ranks as u64 + 64;

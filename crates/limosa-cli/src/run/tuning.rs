@@ -1,8 +1,8 @@
 //! The tuning file, which `limosa tune` writes: what it has found of MPI libraries on this machine.
 //!
 //! For Limosa it holds rows for the table of collective algorithms. They count whenever the file is in its usual place,
-//! or where `LIMOSA_TUNING` or `--tuned=FILE` says. For another library it holds rules by which its collectives are done
-//! by others: with `--tuned`, a library that follows them is loaded before it.
+//! or where `LIMOSA_TUNING` or `--tuned=FILE` says. For another library it holds rules by which its collectives are
+//! done by others: with `--tuned`, a library that follows them is loaded before it.
 //!
 //! Contract: the launcher alone reads the file, and gives all ranks the same. A file that is damaged, or of another
 //! machine, or another version of the library, is ignored, with a line that says why. A file that was asked for and is

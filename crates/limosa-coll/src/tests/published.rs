@@ -1,5 +1,6 @@
-//! The messages of every algorithm by messages that `limosa predict` simulates, as text: `tests/lab/data/schedules.txt`,
-//! with which the tests of the laboratory compare its simulation. `LIMOSA_WRITE_SCHEDULES=1` writes the file anew.
+//! The messages of every algorithm by messages that `limosa predict` simulates, as text:
+//! `tests/lab/data/schedules.txt`, with which the tests of the laboratory compare its simulation.
+//! `LIMOSA_WRITE_SCHEDULES=1` writes the file anew.
 //!
 //! A line for each rank: `s4:64` sends 64 bytes to rank 4, `r4:64` receives them from there, `w` waits for all before.
 
@@ -18,8 +19,8 @@ const BLOCK: usize = 64;
 const RANKS: [usize; 6] = [2, 3, 5, 8, 13, 35];
 const FEW: [usize; 3] = [0, 1, 34];
 
-/// Appends the messages of each plan of an operation. `plan` writes the schedule of a rank with a message of all blocks,
-/// a second one, and a block.
+/// Appends the messages of each plan of an operation. `plan` writes the schedule of a rank with a message of all
+/// blocks, a second one, and a block.
 fn append<F>(text: &mut String, operation: &str, plans: &[Named<F>], plan: impl Fn(&F, &mut Schedule, [&Memory; 3])) {
     for (name, with) in plans {
         for ranks in RANKS {

@@ -30,8 +30,8 @@ use std::ptr::{NonNull, null_mut};
 const BATCH: usize = 32;
 /// Longest address of an endpoint.
 const MAX_NAME: usize = 128;
-/// The provider for TCP before version 1.18 of the library. Its `trywait` does nothing, and the descriptor of a queue in
-/// which something has once ended stays readable for ever. Only a wait set can make it silent again.
+/// The provider for TCP before version 1.18 of the library. Its `trywait` does nothing, and the descriptor of a queue
+/// in which something has once ended stays readable for ever. Only a wait set can make it silent again.
 const NEVER_SILENT: &str = "net";
 /// An address that the provider knows.
 pub type Known = u64;
@@ -129,8 +129,8 @@ pub struct Endpoint {
     offer: Offer,
 }
 
-// SAFETY: libfabric's objects belong to no thread; with threading by domain, calls must not come at the same time, which
-// `&mut self` sees to.
+// SAFETY: libfabric's objects belong to no thread; with threading by domain, calls must not come at the same time,
+// which `&mut self` sees to.
 unsafe impl Send for Endpoint {}
 
 /// An object of libfabric, closed when dropped.
@@ -172,8 +172,8 @@ impl Endpoint {
         let info = offer.info;
         let (mut fabric, mut domain, mut av, mut cq) =
             (null_mut::<Fabric>(), null_mut::<Domain>(), null_mut::<Av>(), null_mut::<Cq>());
-        // SAFETY: the offer's structure is valid with all its parts, and so is each object after the call that opens it.
-        // Tables of functions live as long as their objects.
+        // SAFETY: the offer's structure is valid with all its parts, and so is each object after the call that opens
+        // it. Tables of functions live as long as their objects.
         unsafe {
             checked((library.fabric)((*info).fabric_attr, &mut fabric, null_mut()))
                 .map_err(no("opening the fabric"))?;
@@ -420,7 +420,8 @@ impl Endpoint {
         buffer.begun(result, State::Sending)
     }
 
-    /// Lets the message with this tag be written to memory; false if the provider has no room. The buffer stands for it.
+    /// Lets the message with this tag be written to memory; false if the provider has no room. The buffer stands for
+    /// it.
     ///
     /// # Errors
     /// As for [`Endpoint::send`].

@@ -265,8 +265,8 @@ impl Wish {
             None if is_internet => ((offer.interface == LOOPBACK) == self.is_local).then_some(())?,
             None => {}
         }
-        // A provider alone needs fewer steps than one on top of another. Of those for TCP that counts more than the name:
-        // before version 1.18 `tcp` had endpoints for connections only, and `net` what it has today.
+        // A provider alone needs fewer steps than one on top of another. Of those for TCP that counts more than the
+        // name: before version 1.18 `tcp` had endpoints for connections only, and `net` what it has today.
         let network = preference.min(PREFERENCE.len() - LOCAL.len());
         let is_alone = !offer.provider.contains(';');
         let is_worse = if self.provider.is_none() && offer.forgets_requests() { is_alone } else { !is_alone };
@@ -311,8 +311,8 @@ impl Offer {
     }
 }
 
-/// What a program does about signals. Libraries that libfabric needs (PSM) set handlers for crashes when they are loaded,
-/// which belong to the program.
+/// What a program does about signals. Libraries that libfabric needs (PSM) set handlers for crashes when they are
+/// loaded, which belong to the program.
 struct Handlers(Vec<(c_int, libc::sigaction)>);
 
 impl Handlers {

@@ -54,8 +54,8 @@ pub struct Peer {
 pub enum Life {
     #[default]
     Alive,
-    /// It has died, or cannot be reached any more, for this reason. That is reported when nothing has come from it until
-    /// then.
+    /// It has died, or cannot be reached any more, for this reason. That is reported when nothing has come from it
+    /// until then.
     Dying(Instant, &'static str),
     /// Nothing is expected from it, or sent to it.
     Dead,

@@ -1,9 +1,9 @@
 //! Whether the address of a peer can be reached at all.
 //!
-//! libfabric's providers for TCP try for ever to connect: an interface whose network does not lead to the other host, or
-//! a firewall, looks like a peer that is busy. So a peer to which no connection comes about is tested by a TCP
-//! connection to the same address and port. The kernel of the peer's host accepts it whatever the peer does. If none can
-//! be made for a limited time, the peer is given up, and the reason names address and interface.
+//! libfabric's providers for TCP try for ever to connect: an interface whose network does not lead to the other host,
+//! or a firewall, looks like a peer that is busy. So a peer to which no connection comes about is tested by a TCP
+//! connection to the same address and port. The kernel of the peer's host accepts it whatever the peer does. If none
+//! can be made for a limited time, the peer is given up, and the reason names address and interface.
 
 use super::library::LOCAL;
 use crate::Address;

@@ -10,8 +10,8 @@ use super::endpoint::{Endpoint, Known, Slot};
 use crate::{Address, Slice};
 use std::collections::VecDeque;
 
-/// Bytes of each part but the last one. The kernel copies what one system call sends before the receiver gets any of it:
-/// with parts from 256 KB on, both sides often work one after the other, and a message takes twice as long or not,
+/// Bytes of each part but the last one. The kernel copies what one system call sends before the receiver gets any of
+/// it: with parts from 256 KB on, both sides often work one after the other, and a message takes twice as long or not,
 /// without a pattern. Shorter parts cost more system calls.
 const PART: usize = 112 * 1024;
 /// Parts of one message that are under way at a time; a receiver is ready for more than a sender sends.

@@ -1,9 +1,9 @@
 //! Notification of changes in folders: inotify, and a clock where that does not work.
 //!
 //! File systems of other machines do not say what other machines change. There, and where a user has no inotify
-//! instance left, a clock ticks: every millisecond while files come or go out, then less and less often. A process looks
-//! once for each tick, and as often as it polls only for a moment after files ([`LIVELY`]): each look is a request to a
-//! file server that many processes share.
+//! instance left, a clock ticks: every millisecond while files come or go out, then less and less often. A process
+//! looks once for each tick, and as often as it polls only for a moment after files ([`LIVELY`]): each look is a
+//! request to a file server that many processes share.
 
 use limosa_base::descriptor::Descriptor;
 use rustix::event::epoll;

@@ -1,8 +1,9 @@
 //! PMI-1: lines of text over a socket that the launcher has opened for each process (`PMI_FD`), or to which the process
 //! connects (`PMI_PORT`). hydra speaks it, and `srun --mpi=pmi2` understands it too.
 //!
-//! A line is `cmd=NAME KEY=VALUE ...`. The process asks, the launcher answers each line with one, those of a barrier when
-//! all have come. What is read is untrusted: a line has at most [`LINE`] bytes, and everything in it may be missing.
+//! A line is `cmd=NAME KEY=VALUE ...`. The process asks, the launcher answers each line with one, those of a barrier
+//! when all have come. What is read is untrusted: a line has at most [`LINE`] bytes, and everything in it may be
+//! missing.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -2,8 +2,8 @@
 //! library must fit together.
 //!
 //! It is looked for under the name in `LIMOSA_PMIX_LIBRARY`, then as the file that the launcher itself has loaded, then
-//! where the system finds libraries. Structures are those of PMIx's header `pmix_common.h`, which have not changed since
-//! version 3; all versions of the library named `libpmix.so.2` have these functions.
+//! where the system finds libraries. Structures are those of PMIx's header `pmix_common.h`, which have not changed
+//! since version 3; all versions of the library named `libpmix.so.2` have these functions.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};

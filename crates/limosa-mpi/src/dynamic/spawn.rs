@@ -57,8 +57,8 @@ pub fn asked_for(comm: &Arc<Comm>, root: i32, counts: &[u32]) -> Result<Vec<u32>
     Ok(bytes.chunks_exact(4).map(|word| u32::from_ne_bytes(word.try_into().expect("four bytes"))).collect())
 }
 
-/// Starts processes of these programs, which only the root names; returns the communicator with them, and how many there
-/// are of each program.
+/// Starts processes of these programs, which only the root names; returns the communicator with them, and how many
+/// there are of each program.
 ///
 /// # Errors
 /// `MPI_ERR_SPAWN` when they cannot be started; errors of `programs`.

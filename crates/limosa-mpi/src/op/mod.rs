@@ -3,10 +3,10 @@
 //! Contract
 //! - [`Op::reduce_local`] computes `inout[i] = input[i] op inout[i]`, in this order of the operands.
 //! - A predefined operation takes the predefined types that section 6.9.2 (and 6.9.4 for value-index pairs) gives it,
-//!   whether they have a name or were selected by `MPI_Type_create_f90_*`; [`Op::check`] refuses others. Two extensions:
-//!   logical operations also take addresses, counts and offsets, and all operations on integers take `MPI_CHAR`, unless
-//!   the checks are strict. `MPI_REPLACE` and `MPI_NO_OP` are for one-sided
-//!   accumulation only (section 12.3.4).
+//!   whether they have a name or were selected by `MPI_Type_create_f90_*`; [`Op::check`] refuses others. Two
+//!   extensions: logical operations also take addresses, counts and offsets, and all operations on integers take
+//!   `MPI_CHAR`, unless the checks are strict. `MPI_REPLACE` and `MPI_NO_OP` are for one-sided accumulation only
+//!   (section 12.3.4).
 //! - Integer arithmetic wraps around. `MPI_MIN` and `MPI_MAX` keep the value of `inout` unless that of `input` compares
 //!   smaller or greater, so which NaN or zero of several survives depends on the order of evaluation. Logical results
 //!   are 0 or 1 for C types; those of Fortran types are represented as their operands are.

@@ -5,8 +5,8 @@
 //! - Events ([`event`]) come from the program's own threads, with no lock held.
 //! - Categories ([`category`]) sort all of them by what they are about.
 //!
-//! The interface may be used before `MPI_Init` and after `MPI_Finalize`, and has no error handlers: its functions return
-//! their error class. Handles are numbers that are never used again, so that a stale one is an error.
+//! The interface may be used before `MPI_Init` and after `MPI_Finalize`, and has no error handlers: its functions
+//! return their error class. Handles are numbers that are never used again, so that a stale one is an error.
 
 pub mod category;
 pub mod control;

@@ -1,7 +1,7 @@
 //! Credit: how far a process may get ahead of the receives of a remote peer.
 //!
-//! A waiting rank holds every message that arrives ([`ProtocolState::is_full`]), so a flood from another host would fill
-//! its memory. Credit bounds it:
+//! A waiting rank holds every message that arrives ([`ProtocolState::is_full`]), so a flood from another host would
+//! fill its memory. Credit bounds it:
 //! - the sender counts the eager bytes for each remote peer. After each half window it asks for credit (`ASK`);
 //! - the receiver answers (`CREDIT`) as soon as it holds at most a quarter of a window of this sender's messages;
 //! - a sender that is a window ahead of the last answer offers its messages: their bytes stay in its memory until they
@@ -118,8 +118,8 @@ impl Unexpected {
 }
 
 impl ProtocolState {
-    /// Counts an eager message of `len` bytes to a remote peer. Returns false, without effect, if there is no credit for
-    /// it.
+    /// Counts an eager message of `len` bytes to a remote peer. Returns false, without effect, if there is no credit
+    /// for it.
     pub(super) fn spend_credit(&mut self, devices: &mut Devices, to: Peer, len: usize) -> bool {
         let bytes = (HELD_BYTES + len) as u64;
         let has_credit = self.credit.has(to, bytes);

@@ -1,5 +1,5 @@
-//! The address by which other hosts reach this one: libfabric offers all interfaces, and some lead nowhere (a bridge for
-//! containers, a virtual machine's private network). The one that the logins use is known to work.
+//! The address by which other hosts reach this one: libfabric offers all interfaces, and some lead nowhere (a bridge
+//! for containers, a virtual machine's private network). The one that the logins use is known to work.
 
 use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
 use std::process::{Command, Stdio};

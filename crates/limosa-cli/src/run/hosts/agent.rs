@@ -1,8 +1,8 @@
 //! `limosa agent`: starts the ranks of one host for the head of a job, and reports what becomes of them.
 //!
-//! It decides nothing. When the head is gone (it says so, or too many signs of life are missed) the agent kills all that
-//! belongs to the job on this host and ends; its guardian does that if the agent itself is killed. When the connection
-//! ends, the ranks go on, and the head logs in again: `limosa agent --again` brings the new connection.
+//! It decides nothing. When the head is gone (it says so, or too many signs of life are missed) the agent kills all
+//! that belongs to the job on this host and ends; its guardian does that if the agent itself is killed. When the
+//! connection ends, the ranks go on, and the head logs in again: `limosa agent --again` brings the new connection.
 //!
 //! | order | what it does |
 //! |---|---|
@@ -328,7 +328,7 @@ impl Agent {
                     self.obey();
                 }
                 Ready::Door => self.head.open(),
-                // Whoever ends the agent means the job.
+                // A signal that ends the agent means the job.
                 Ready::Signal => self.head.is_gone |= sys::next_signal(self.signals.as_fd()).is_some(),
                 Ready::Wake => self.on_wake(),
                 Ready::Stream(index, kind) => self.read_stream(index, kind),

@@ -2,12 +2,12 @@
 //!
 //! Two hosts have one connection, which is made when one of them has files for its partner. The first host of the two
 //! makes it: it runs `limosa courier` on the other one by ssh. If the second one has files first, its launcher or agent
-//! asks for the connection through the head ([`Running::requests`]). `limosa courier` is a [`door`] to the courier of the
-//! job there.
+//! asks for the connection through the head ([`Running::requests`]). `limosa courier` is a [`door`] to the courier of
+//! the job there.
 //!
 //! A connection that ends is made again. After `LIMOSA_HOST_LIMIT` without one the ranks are told, or when a login has
-//! taken longer than it may (`LIMOSA_LOGIN_LIMIT`). The host that is called cannot tell these apart, and waits for the longer
-//! time.
+//! taken longer than it may (`LIMOSA_LOGIN_LIMIT`). The host that is called cannot tell these apart, and waits for the
+//! longer time.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,7 +1,7 @@
 //! The head's end of the connection to the agent of one host.
 //!
-//! The head has logged in to the host itself, or another agent has, which passes on what both say. Nothing is sent to an
-//! agent before it has answered, so that the head can log in itself where another agent cannot.
+//! The head has logged in to the host itself, or another agent has, which passes on what both say. Nothing is sent to
+//! an agent before it has answered, so that the head can log in itself where another agent cannot.
 //!
 //! A login may take minutes on a host under load, and nothing comes meanwhile. So silence says nothing of a host before
 //! its agent has answered: then only the limit of a login counts (`LIMOSA_LOGIN_LIMIT`). Whether there is a host at all

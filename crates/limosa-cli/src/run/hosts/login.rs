@@ -28,8 +28,8 @@ use crate::sys;
 const LAST_WORDS: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 /// An agent that is told to end ends within this time, or ssh is killed.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// Least time between the beginnings of two logins to the same agent, and most time that the greeting may take before the
-/// login begins anew.
+/// Least time between the beginnings of two logins to the same agent, and most time that the greeting may take before
+/// the login begins anew.
 const AGAIN: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(20)];
 
 /// How to log in.
@@ -116,8 +116,8 @@ impl Login {
         let program = ssh.next().unwrap_or("ssh");
         let mut command = Command::new(program);
         command.args(ssh).arg(&target.name).arg(own_command(words)?);
-        // In a process group of its own: an interrupt from the keyboard is for the head, which passes it on. ssh outlives
-        // this process if that is killed: it brings the farewell of the guardian.
+        // In a process group of its own: an interrupt from the keyboard is for the head, which passes it on. ssh
+        // outlives this process if that is killed: it brings the farewell of the guardian.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // SAFETY: the closure makes async-signal-safe system calls only.
         unsafe { command.pre_exec(sys::take_all_signals) };

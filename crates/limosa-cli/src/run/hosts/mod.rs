@@ -142,8 +142,8 @@ fn unusable<T>(what: impl Into<String>, hint: impl Into<Option<String>>) -> Resu
 /// How many ranks each section has, and on which hosts they are.
 ///
 /// The sections share one list of hosts, whose slots are filled in order. Where no host has a number of slots, all get
-/// equally many ranks. Without `-n`, a program gets all slots, one for a host without a number. Without a list, the hosts
-/// are those of an allocation of Slurm, if there is one.
+/// equally many ranks. Without `-n`, a program gets all slots, one for a host without a number. Without a list, the
+/// hosts are those of an allocation of Slurm, if there is one.
 pub fn place(sections: &[Options]) -> Result<(Vec<u32>, Placement), Unusable> {
     let mut lists: Vec<Vec<Listed>> = sections.iter().map(listed).collect::<Result<_, _>>()?;
     if lists.iter().all(Vec::is_empty) {
@@ -255,8 +255,8 @@ fn spread(list: &[Listed], size: u32, own: &str) -> Result<Placement, Unusable> 
 
 /// For each host the one that logs in to it; `None`: this machine does.
 ///
-/// This machine and each other host log in to up to `width` hosts, in the order of the list, so that a host comes behind
-/// the one that logs in to it. An address that means another machine on each host is for this machine.
+/// This machine and each other host log in to up to `width` hosts, in the order of the list, so that a host comes
+/// behind the one that logs in to it. An address that means another machine on each host is for this machine.
 pub fn callers(placement: &Placement, width: usize) -> Vec<Option<usize>> {
     let is_loopback = |name: &str| name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
     let mut callers = vec![None; placement.hosts.len()];
@@ -440,8 +440,8 @@ fn is_here(host: &str, own: &str) -> bool {
         || (!is_address && short(host) == short(own))
 }
 
-/// The plan, unless its ranks on several hosts could not reach each other. Where no device is named, it is libfabric, or
-/// files that ssh carries if there is no libfabric here.
+/// The plan, unless its ranks on several hosts could not reach each other. Where no device is named, it is libfabric,
+/// or files that ssh carries if there is no libfabric here.
 ///
 /// # Errors
 /// A sentence about that.

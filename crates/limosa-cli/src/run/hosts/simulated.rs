@@ -1,5 +1,5 @@
-//! The start of a job on many hosts, in one thread: the code of the head's links and of the agents' branches, over socket
-//! pairs instead of ssh. The agents start no processes; each says what an agent with one rank says.
+//! The start of a job on many hosts, in one thread: the code of the head's links and of the agents' branches, over
+//! socket pairs instead of ssh. The agents start no processes; each says what an agent with one rank says.
 //!
 //! What each of them sends and gets is counted: no process may do work that grows faster than the number of hosts, or
 //! have more connections than the tree gives it.

@@ -1,5 +1,6 @@
-//! What ranks ask the launcher for ([`limosa_job::control`]): spawns ([`super::spawn`]), names of ports, and connections
-//! with ports on other hosts ([`super::tunnels`]). Ranks of other hosts ask the agent there, which passes it on.
+//! What ranks ask the launcher for ([`limosa_job::control`]): spawns ([`super::spawn`]), names of ports, and
+//! connections with ports on other hosts ([`super::tunnels`]). Ranks of other hosts ask the agent there, which passes
+//! it on.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;

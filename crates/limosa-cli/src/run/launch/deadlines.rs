@@ -1,5 +1,5 @@
-//! What the launcher does when a job does not end, or does not go on: after a signal, after `--timeout`, when a rank has
-//! left that never joined, and when no rank joins.
+//! What the launcher does when a job does not end, or does not go on: after a signal, after `--timeout`, when a rank
+//! has left that never joined, and when no rank joins.
 
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
-//! While one rank runs under a debugger (`limosa run --debug`): the job goes on when other ranks end, for as long as the
-//! debugger runs, and the terminal's keys are the debugger's.
+//! While one rank runs under a debugger (`limosa run --debug`): the job goes on when other ranks end, for as long as
+//! the debugger runs, and the terminal's keys are the debugger's.
 //!
-//! Debugger and launcher are in one process group. So the debugger may read the terminal, gets Ctrl-C and Ctrl-Z from it,
-//! and may lend it to the program, as it would without a launcher.
+//! Debugger and launcher are in one process group. So the debugger may read the terminal, gets Ctrl-C and Ctrl-Z from
+//! it, and may lend it to the program, as it would without a launcher.
 
 use std::time::{Duration, Instant};
 

@@ -268,8 +268,8 @@ impl Job<'_> {
         }
     }
 
-    /// Nothing is known any more of a host: its ranks are gone, and so is the job. But a host that a second one could not
-    /// log in to may be reached from here.
+    /// Nothing is known any more of a host: its ranks are gone, and so is the job. But a host that a second one could
+    /// not log in to may be reached from here.
     fn lose(&mut self, host: usize, why: String) {
         let Some(link) = self.links[host].take() else { return };
         if let Some(by) = link.through() {
@@ -384,8 +384,8 @@ impl Job<'_> {
         }
     }
 
-    /// Whether what is known of the ranks of other hosts is as new as that of a rank here, and no message is known to be
-    /// under way between hosts.
+    /// Whether what is known of the ranks of other hosts is as new as that of a rank here, and no message is known to
+    /// be under way between hosts.
     pub(super) fn has_heard_of_all(&self) -> bool {
         let is_known = |link: &Link| link.heard().elapsed() < 2 * ALIVE && !link.is_carrying;
         self.links.iter().flatten().all(is_known)

@@ -1,7 +1,7 @@
 //! Connections of ranks with ports on other hosts, over which the roots of two groups meet.
 //!
-//! A rank asks to reach a port ([`Request::Reach`](limosa_job::control::Request)). The launcher, or the agent of the port's
-//! host, connects to it there. From then on each end is told what the other one says, until one of them goes.
+//! A rank asks to reach a port ([`Request::Reach`](limosa_job::control::Request)). The launcher, or the agent of the
+//! port's host, connects to it there. From then on each end is told what the other one says, until one of them goes.
 
 use std::os::unix::net::UnixStream;
 

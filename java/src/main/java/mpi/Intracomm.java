@@ -13,8 +13,9 @@ import org.limosa.engine.Trees;
 import org.limosa.engine.Type;
 
 /**
- * A communicator of one group, with its collective operations. A buffer that is significant at the root only may be null
- * elsewhere. The same array may be passed for sending and receiving. Arrays of counts may be longer than the group.
+ * A communicator of one group, with its collective operations. A buffer that is significant at the root only may be
+ * null elsewhere. The same array may be passed for sending and receiving. Arrays of counts may be longer than the
+ * group.
  */
 public class Intracomm extends OpenMpiProcesses implements Collective {
     Intracomm(Communicator communicator) {

@@ -2,7 +2,7 @@ package mpi;
 
 import java.lang.foreign.MemorySegment;
 
-/** Where a message arrives: the program's buffer itself, or memory whose elements are put into the buffer afterwards. */
+/** Where a message arrives: the program's buffer itself, or memory from which the buffer is filled afterwards. */
 final class Landing {
     final MemorySegment memory;
     private final Object buffer;

@@ -1,6 +1,6 @@
 package org.limosa.engine;
 
-/** How values of one kind go between the processes of a communicator. Messages between two processes keep their order. */
+/** How values of one kind go between processes of a communicator. Messages of two processes keep their order. */
 public interface Channel<T> {
     int rank();
 

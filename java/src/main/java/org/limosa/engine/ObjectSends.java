@@ -10,9 +10,10 @@ import mpi.MPIException;
 import org.limosa.abi.Abi;
 
 /**
- * Messages that hold objects. A message holds a mark, the length of their stream, a number, and the stream up to
- * {@link #WHOLE} bytes. The rest of a longer stream goes by another message, tagged with the number, on the hidden communicator. So a
- * receive of objects is a receive of MPI like others, though it does not know how long the stream will be.
+ * Messages that hold objects. A message holds a mark, the length of their stream, a number, and the stream up to {@link
+ * #WHOLE} bytes. The rest of a longer stream goes by another message, tagged with the number, on the hidden
+ * communicator. So a receive of objects is a receive of MPI like others, though it does not know how long the stream
+ * will be.
  *
  * <p>The rest is a copy that belongs to Limosa, so a send need not wait until it has left. Every rank has one of these.
  */

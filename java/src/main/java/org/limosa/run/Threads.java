@@ -16,8 +16,8 @@ import org.limosa.engine.local.Rendezvous;
 
 /**
  * Runs a program with ranks that are threads: {@code java org.limosa.run.Threads RANKS MAIN-CLASS ARGUMENTS...}. Each
- * rank has its own classes of the program, and so its own static fields. With the environment of {@link Run}, other ranks
- * of the job are in other Java machines.
+ * rank has its own classes of the program, and so its own static fields. With the environment of {@link Run}, other
+ * ranks of the job are in other Java machines.
  */
 public final class Threads {
     private static final int FAILED = 1;
