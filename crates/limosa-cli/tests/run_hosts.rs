@@ -117,7 +117,9 @@ fn an_agent_that_breaks_off_or_talks_nonsense_ends_the_job() {
     let greeting = finish(limosa(&["agent"]), b"").out;
     assert!(greeting.starts_with("limosa-agent "), "{greeting}");
     let greet = format!("echo '{}'", greeting.trim());
-    let done = finish(on_hosts(&folder, &greet, &args), b"");
+    // A login that looks for the agent finds none.
+    let once = format!("case $2 in *--again*) exec sh -c \"$2\";; esac; {greet}");
+    let done = finish(on_hosts(&folder, &once, &args), b"");
     assert_eq!(done.code, Some(3));
     assert!(done.err.contains("the host far.example is lost, with rank 1: its agent has ended"), "{}", done.err);
     let done = finish(on_hosts(&folder, &format!("{greet}; echo 'no message at all'; sleep 1000"), &args), b"");

@@ -222,7 +222,14 @@ impl Login {
                 Some(Err(_)) => return come.append(&mut self.before),
             }
         }
-        self.has_ended |= self.stream.take(&bytes, come).unwrap_or(true);
+        match self.stream.take(&bytes, come) {
+            Ok(has_ended) => self.has_ended |= has_ended,
+            // The head says what is wrong.
+            Err(_) => {
+                come.append(&mut bytes);
+                self.has_ended = true;
+            }
+        }
     }
 
     /// Whether nothing more comes.
