@@ -54,7 +54,7 @@ class Layer(Communication):
 class _Halo(Halo):
     def __init__(self, world: limosa.Comm, block: Block) -> None:
         self._world = world
-        self._ways = []  # for each direction of travel: what is sent and to which rank, what is received and from which, tag
+        self._ways = []  # for each direction of travel: what is sent, to which rank, what is received, from which, tag
         for axis, (below, above) in enumerate(block.neighbours):
             layers = [block.layer(axis, place) for place in (0, 1, -2, -1)]
             self._ways += [
