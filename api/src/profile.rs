@@ -137,8 +137,8 @@ fn found_message(args: &[Arg]) -> Option<usize> {
     args.iter().position(|arg| arg.param.kind == "MESSAGE" && arg.param.dir == Direction::Out)
 }
 
-/// Of a call that starts or completes several requests, or receives a message that was found before: what is noted
-/// before it, and an expression for its parts.
+/// For a call that starts or completes several requests, or receives a message of MPI_Mprobe: the code that notes them
+/// before the call, and an expression for its parts.
 fn parts(function: &Function, args: &[Arg], idents: &[String]) -> Option<(String, String)> {
     let of = |name: &str| args.iter().position(|arg| arg.param.name == name).map_or("", |index| &idents[index]);
     let kind = |kind: &str| args.iter().position(|arg| arg.param.kind == kind).map_or("", |index| &idents[index]);

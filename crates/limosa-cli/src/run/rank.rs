@@ -155,40 +155,20 @@ impl Ended {
 
 impl Rank {
     /// Starts the process of `rank`: in a process group of its own, tied to the life of the launcher, with the job's
-    /// segment open.
+    /// segment open. Without `stdin` it is a debugger, which has the launcher's streams and process group.
     pub fn start(
         app: &Arc<App>,
         rank: u32,
         board: &Board,
         segment: BorrowedFd<'_>,
-        stdin: Stdio,
+        stdin: Option<Stdio>,
         processors: &[usize],
     ) -> io::Result<Rank> {
         let mut command = Command::new(&app.program);
-        command.process_group(0).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Rank::spawn(command, app, rank, board, segment, processors)
-    }
-
-    /// Starts the debugger of `rank`, with the standard streams of the launcher.
-    pub fn start_debugger(
-        app: &Arc<App>,
-        rank: u32,
-        board: &Board,
-        segment: BorrowedFd<'_>,
-        processors: &[usize],
-    ) -> io::Result<Rank> {
-        let started = Rank::spawn(Command::new(&app.program), app, rank, board, segment, processors)?;
-        Ok(Rank { is_debugged: true, ..started })
-    }
-
-    fn spawn(
-        mut command: Command,
-        app: &Arc<App>,
-        rank: u32,
-        board: &Board,
-        segment: BorrowedFd<'_>,
-        processors: &[usize],
-    ) -> io::Result<Rank> {
+        let is_debugged = stdin.is_none();
+        if let Some(stdin) = stdin {
+            command.process_group(0).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        }
         let launcher = std::process::id();
         let segment = segment.as_raw_fd();
         command.arg0(&app.name).args(&app.args);
@@ -214,7 +194,7 @@ impl Rank {
         }
         board.seat(rank).set_started(pid);
         let spawn = board.seat(rank).spawner().map_or(0, |spawner| spawner.number);
-        Ok(Rank { spawn, streams, ..Rank::new(pid, Some(end), app.clone()) })
+        Ok(Rank { spawn, streams, is_debugged, ..Rank::new(pid, Some(end), app.clone()) })
     }
 
     fn new(pid: u32, end: Option<OwnedFd>, app: Arc<App>) -> Rank {

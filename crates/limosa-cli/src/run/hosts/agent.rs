@@ -272,8 +272,8 @@ impl Agent {
             let processors = bindings.get((rank - own.start) as usize).map_or(&[][..], Vec::as_slice);
             let app = &apps[start.ranks[rank as usize] as usize];
             let stdin = if start.readers.contains(&rank) { self.add_reader(rank) } else { Ok(Stdio::null()) };
-            let started =
-                stdin.and_then(|stdin| Rank::start(app, rank, &self.board, self.segment.as_fd(), stdin, processors));
+            let started = stdin
+                .and_then(|stdin| Rank::start(app, rank, &self.board, self.segment.as_fd(), Some(stdin), processors));
             if !self.started(rank, app, started, processors) {
                 return;
             }

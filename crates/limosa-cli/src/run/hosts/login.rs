@@ -63,7 +63,7 @@ pub struct Login {
     errors: Option<OwnedFd>,
     since: Instant,
     stream: Stream,
-    /// What has come before the greeting of the agent; whether that has come on this connection, and on the first one.
+    /// Bytes before the agent's greeting; whether it was greeted on this connection, and on the first one.
     before: Vec<u8>,
     is_greeted: bool,
     was_greeted: bool,
@@ -155,7 +155,7 @@ impl Login {
         self.flush();
     }
 
-    /// Sends what has waited for room, and logs in again if the connection has ended.
+    /// Sends queued bytes as far as there is room, and logs in again if the connection has ended.
     pub fn flush(&mut self) {
         self.log_in_again();
         if let Some(to) = self.to.as_ref().filter(|_| self.is_greeted)
@@ -218,13 +218,13 @@ impl Login {
                     self.has_ended = true;
                     return;
                 }
-                // The head says what is wrong.
+                // The head reads these bytes and reports the error.
                 Some(Err(_)) => return come.append(&mut self.before),
             }
         }
         match self.stream.take(&bytes, come) {
             Ok(has_ended) => self.has_ended |= has_ended,
-            // The head says what is wrong.
+            // The head reads these bytes and reports the error.
             Err(_) => {
                 come.append(&mut bytes);
                 self.has_ended = true;

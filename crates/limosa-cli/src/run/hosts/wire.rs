@@ -122,7 +122,7 @@ pub enum Report {
     Alive,
 }
 
-/// What has come from another host.
+/// Bytes received from another host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Come {
     /// From the agent.

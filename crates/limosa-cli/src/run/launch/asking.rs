@@ -14,7 +14,7 @@ use crate::run::REQUEST;
 use crate::run::hosts::tree;
 use crate::run::hosts::wire::Order;
 
-/// What has asked for something.
+/// The sender of a request.
 pub(super) enum Asker {
     /// A rank of this host.
     Here(UnixStream),

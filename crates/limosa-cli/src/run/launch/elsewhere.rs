@@ -384,8 +384,7 @@ impl Job<'_> {
         }
     }
 
-    /// Whether what is known of the ranks of other hosts is as new as that of a rank here, and no message is known to
-    /// be under way between hosts.
+    /// Whether all other hosts have reported lately, and no message is known to be under way between hosts.
     pub(super) fn has_heard_of_all(&self) -> bool {
         let is_known = |link: &Link| link.heard().elapsed() < 2 * ALIVE && !link.is_carrying;
         self.links.iter().flatten().all(is_known)

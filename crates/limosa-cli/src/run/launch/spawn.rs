@@ -268,7 +268,7 @@ impl Job<'_> {
             None => {
                 let segment = self.segment.as_fd();
                 let app = Arc::new(pinned(app, &self.settings.config.device, self.between.address));
-                let started = Rank::start(&app, rank as u32, &self.board, segment, Stdio::null(), &[])?;
+                let started = Rank::start(&app, rank as u32, &self.board, segment, Some(Stdio::null()), &[])?;
                 self.guardian.group(started.pid);
                 if self.settings.verbose {
                     let text = format!("limosa: rank {rank} is process {}: {}\n", started.pid, app.program.display());

@@ -62,17 +62,12 @@ impl Job<'_> {
                 continue;
             }
             let processors = bindings.get((rank - own.start) as usize).map_or(&[][..], Vec::as_slice);
-            let (board, segment) = (&self.board, self.segment.as_fd());
-            let started = match self.settings.debugged.as_ref().filter(|debugged| debugged.rank == rank) {
-                Some(debugged) => {
-                    let app = Arc::new(debugged.command(&self.apps[*app]));
-                    Rank::start_debugger(&app, rank, board, segment, processors)
-                }
-                None => self
-                    .input
-                    .stdin_of(rank)
-                    .and_then(|stdin| Rank::start(&self.apps[*app], rank, board, segment, stdin, processors)),
-            };
+            let app = &self.apps[*app];
+            let debugged = self.settings.debugged.as_ref().filter(|debugged| debugged.rank == rank);
+            let app = debugged.map_or_else(|| app.clone(), |debugged| Arc::new(debugged.command(app)));
+            let stdin = debugged.is_none().then(|| self.input.stdin_of(rank)).transpose();
+            let started =
+                stdin.and_then(|stdin| Rank::start(&app, rank, &self.board, self.segment.as_fd(), stdin, processors));
             match started {
                 Ok(started) => {
                     self.guardian.group(started.pid);

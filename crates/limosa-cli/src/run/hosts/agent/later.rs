@@ -89,7 +89,7 @@ impl Agent {
             return;
         }
         let app = Arc::new(pinned(&with_variables(app, &self.start.env), &self.device, address::of_login()));
-        let started = Rank::start(&app, rank, &self.board, self.segment.as_fd(), Stdio::null(), &[]);
+        let started = Rank::start(&app, rank, &self.board, self.segment.as_fd(), Some(Stdio::null()), &[]);
         self.started(rank, &app, started, &[]);
     }
 
