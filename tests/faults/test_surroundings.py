@@ -147,11 +147,12 @@ def test_a_file_that_becomes_too_large_is_named_as_the_reason(folder, limosa):
 
 
 def test_output_that_is_lost_at_the_very_end_of_a_job_is_an_error(folder, limosa):
-    # Without line breaks all of it is written when the ranks have ended.
+    # Without line breaks a rank's output is written when its stream ends, which is a moment before the process does.
     script = f"ulimit -f 20000; exec {limosa} run -n 3 head -c 9000000 /dev/zero > {folder}/out"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=300)
-    text = "limosa: cannot write the output of the job: file too large\n"
-    assert (done.returncode, done.stderr) == (3, text)
+    text = r"limosa: cannot write the output of the job: file too large(; ending the job)?\n"
+    assert done.returncode == 3
+    assert re.fullmatch(text, done.stderr), done.stderr
 
 
 @pytest.mark.parametrize("options", [[], ["--profile=made"]])

@@ -187,7 +187,10 @@ impl Cause {
             Cause::TimedOut { after } => {
                 (format!("the job has taken longer than {} s: ending it (--timeout)", after.as_secs_f64()), None)
             }
-            Cause::OutputFailed(why) => (format!("cannot write the output of the job: {why}{ending}"), None),
+            Cause::OutputFailed(why) => {
+                let ending = if others == 0 { "" } else { "; ending the job" };
+                (format!("cannot write the output of the job: {why}{ending}"), None)
+            }
             Cause::HostLost { host, why, ranks } => lost_host(host, why, ranks.as_ref(), &ending),
             Cause::NotStarted { why, .. } => {
                 (format!("cannot start rank {rank}: {why}"), Some(hint_of_refusal(why, sys::limit)))
