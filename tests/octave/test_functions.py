@@ -21,8 +21,8 @@ def test_map_gives_all_results_to_all(octave):
         check (isequal (limosa_map (@(a, b, c) [a b c], {1, 2}, 3:4, {5; 6}), {[1 3 5], [2 4 6]}));
         try limosa_map (@plus, 1:3, 1:2); message = ""; catch problem, message = problem.message; end
         check (any (strfind (message, "lists of items have 3, 2 elements")));
-        who = limosa_map (@(x) limosa_rank (), 1:50);
-        check (all (ismember ([who{:}], 0:2)));
+        ranks = limosa_map (@(x) limosa_rank (), 1:50);
+        check (all (ismember ([ranks{:}], 0:2)));
         try
           limosa_map (@(x) error ("some:id", "bad %d", x), [7 8]);
           check (false);

@@ -1,8 +1,4 @@
-"""Comments, docstrings and messages name their subjects: a rank, a thread, a sender, not "who" or "somebody".
-
-`words.txt` has the number of such words in each crate or folder, which only falls. After rewriting sentences, record
-the lower number with `python tests/tidy/test_words.py`.
-"""
+"""Comments, docstrings and messages name their subjects: a rank, a thread, a sender, not "who" or "somebody"."""
 
 from __future__ import annotations
 
@@ -10,21 +6,11 @@ import io
 import re
 import subprocess
 import tokenize
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-RECORD = Path(__file__).with_name("words.txt")
-HEADER = """\
-# Pronouns in place of a subject, by crate or folder (test_words.py). Numbers only fall.
-# Empty lines keep changes of neighbouring parts from conflicting in a merge.
-"""
-
-# Sentences about people, in which these words are right. Written as in the file, on one line.
-ABOUT_PEOPLE: tuple[str, ...] = ()
-
 VERBS = (
     "is|was|has|had|does|did|may|can|must|will|would|needs?|knows?|sees?|sends?|waits?|takes?|gives?|gets?|comes?|goes"
     "|reads?|writes?|calls?|finds?|ends|looks?|says?|dies|sleeps?|holds?|makes?|copies|receives?"
@@ -35,6 +21,7 @@ PRONOUN = re.compile(
     re.IGNORECASE,
 )
 
+SUFFIXES = (".rs", ".py", ".java", ".c", ".h", ".cc", ".cpp", ".m")
 # What may hold prose in each language: comments, and strings with their quotes.
 C_LIKE = re.compile(
     r'//[^\n]*|/\*.*?\*/|\br(#*)"(?:.*?)"\1|"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\])*"' + r"|'(?:\\.[^']*|[^'\\\n])'",
@@ -63,46 +50,21 @@ def pronouns(name: str, text: str) -> list[str]:
     """The pronouns of a file, each with some words around it."""
     # Comments in consecutive lines belong together.
     whole = joined("\n".join(prose_of(name, text)))
-    for sentence in ABOUT_PEOPLE:
-        whole = whole.replace(sentence, "")
     return [whole[max(0, found.start() - 40) : found.end() + 40] for found in PRONOUN.finditer(whole)]
 
 
-def part_of(name: str) -> str:
-    """The crate or top-level folder of a file."""
-    parts = Path(name).parts
-    return "/".join(parts[:2]) if parts[0] == "crates" else parts[0]
-
-
-def count() -> Counter[str]:
-    """The number of pronouns in each part."""
+def test_subjects_have_names() -> None:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode != 0:
         pytest.skip("not run: this is not a checkout of git")
-    counts: Counter[str] = Counter()
-    for name in filter(None, listed.stdout.split("\0")):
+    found = [
+        f"{name}: ...{words}..."
+        for name in listed.stdout.split("\0")
         # This file quotes the words.
-        if (
-            Path(name).name != "test_words.py"
-            and name.endswith((".rs", ".py", ".java", ".c", ".h", ".cc", ".cpp", ".m"))
-            and (ROOT / name).is_file()
-        ):
-            counts[part_of(name)] += len(pronouns(name, (ROOT / name).read_text(errors="replace")))
-    return counts
-
-
-def recorded() -> dict[str, int]:
-    """The recorded numbers."""
-    lines = [line for line in RECORD.read_text().splitlines() if line and not line.startswith("#")]
-    return {part: int(number) for part, number in (line.split() for line in lines)}
-
-
-def test_subjects_have_names() -> None:
-    counts, known = count(), recorded()
-    for part in sorted({*counts, *known}):
-        now, before = counts[part], known.get(part, 0)
-        assert now <= before, f"{part} has {now} pronouns in place of a subject, {before} before: name the subjects"
-        assert now == before, f"{part} has only {now} pronouns, not {before}: run python tests/tidy/test_words.py"
+        if name.endswith(SUFFIXES) and Path(name).name != "test_words.py" and (ROOT / name).is_file()
+        for words in pronouns(name, (ROOT / name).read_text(errors="replace"))
+    ]
+    assert found == [], "name the subjects in place of these pronouns"
 
 
 def test_comments_and_messages_count_and_code_does_not() -> None:
@@ -115,14 +77,3 @@ def test_comments_and_messages_count_and_code_does_not() -> None:
     python = '"""Nobody is here."""\nwho = f"{who} is awaited"  # by whom\n'
     assert len(pronouns("a.py", python)) == 2
     assert len(pronouns("a.m", '% Nobody.\nwho = "somebody";')) == 2
-
-
-def lower_the_record() -> None:
-    """Records the numbers that have fallen; new parts begin as they are."""
-    known = recorded() if RECORD.exists() else {}
-    lines = [f"\n{part} {min(now, known.get(part, now))}\n" for part, now in sorted(count().items())]
-    RECORD.write_text(HEADER + "".join(lines))
-
-
-if __name__ == "__main__":
-    lower_the_record()

@@ -32,7 +32,7 @@ pub(crate) struct Comm {
     pub handle: usize,
     /// The same at all its members.
     pub id: u64,
-    /// The ranks in `MPI_COMM_WORLD` of those to whom messages are sent.
+    /// The ranks in `MPI_COMM_WORLD` of the processes to which messages are sent.
     pub ranks: Vec<i32>,
     pub is_inter: bool,
     /// The id is known to be the same, and all members are in `MPI_COMM_WORLD`.
@@ -56,7 +56,7 @@ pub(crate) struct Message {
 pub(crate) struct Request {
     pub call: &'static str,
     pub site: usize,
-    /// What it is about: to or from whom, on which communicator; number 0: none.
+    /// What it is about: the peer, and the communicator; number 0: none.
     pub comm: u64,
     pub message: Message,
     pub is_persistent: bool,
@@ -115,7 +115,7 @@ impl State {
         state
     }
 
-    /// Notes a communicator that a call has made. `parent` is the id of another one where that call may be overtaken.
+    /// Notes a communicator that a call has made. `parent` is the id of its parent where that call may be overtaken.
     pub(crate) fn add_comm(&mut self, handle: usize, call: &'static str, parent: u64, shadow: Option<usize>) {
         let members = members(handle);
         self.add_members(handle, members, call, parent, shadow);
@@ -256,7 +256,7 @@ pub(crate) fn name_of_comm(handle: usize) -> String {
     if name.is_empty() { "a communicator without a name".into() } else { name }
 }
 
-/// Ranks in `MPI_COMM_WORLD`: of those to whom messages are sent, of the own group, and whether these are different.
+/// Ranks in `MPI_COMM_WORLD`: of the group to which messages are sent, of the own group, and whether these differ.
 pub(crate) fn members(comm: usize) -> (Vec<i32>, Vec<i32>, bool) {
     let is_inter = mpi::number(mpi::comm_test_inter, comm) != 0;
     let ranks = limosa_interpose::next::world_ranks(comm, false).unwrap_or_default();

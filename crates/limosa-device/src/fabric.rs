@@ -4,12 +4,12 @@
 //! A process has one endpoint, which reaches all others without connections that this code would know of. It tells them
 //! its address by a card ([`Cards`]) and connects with a peer when the first packet goes there.
 //!
-//! - **Who connects.** With the provider `tcp`, two processes that connect with each other at the same moment may lose
-//!   what they have sent: one of them may take the other's request, which is void by then, for that of a new process at
+//! - **Connections.** With the provider `tcp`, two processes that connect with each other at the same moment may lose
+//!   what they have sent: one of them may take its peer's request, which is void by then, for that of a new process at
 //!   the old one's address, and end the good connection. So of two processes only the one with the higher number
-//!   connects. The other one, if it is the first who has something to send, *calls* it over a connection from another
-//!   address, and waits until a packet comes: an empty one if there is nothing else ([`Endpoint::call`]).
-//! - **Who is there.** A card has a random token, which only processes of the job can read. Every packet begins with
+//!   connects. The process with the lower number, if it is the first to send, *calls* its peer over a connection from
+//!   another address, and waits until a packet comes: an empty one if there is nothing else ([`Endpoint::call`]).
+//! - **Identity.** A card has a random token, which only processes of the job can read. Every packet begins with
 //!   its receiver's token, and with half of its sender's; others are dropped.
 //! - **Order.** Providers end receives of one sender in any order, since long messages may take another way than short
 //!   ones. So packets are numbered, and one that comes too early is kept until its turn.
@@ -20,9 +20,9 @@
 //!   peer that is still starting, a connection under way, the last packets of a process that has died.
 //! - **Deaths** are those of the processes of this host, which another device watches, and connections that fail. What
 //!   a dead process has sent is still taken: it is dead when nothing has come from it for a while.
-//! - **Who cannot be reached** is found by a test ([`reach`]) if no connection comes about.
-//! - **Who has left** in good order is not missed. Providers do not tell that: where nobody is any more they connect
-//!   for ever. So who publishes the cards says it, and what waits for such a process is not sent.
+//! - **Unreachable peers** are found by a test ([`reach`]) if no connection comes about.
+//! - **Leaving** in good order is no error. Providers do not tell it: they try for ever to connect with an address that
+//!   no process has any more. So the job's cards tell it, and packets that wait for such a process are not sent.
 
 use crate::shm::ShmDevice;
 use crate::{Address, Data, DeathWatch, Device, DeviceError, Meta, Sent, Slice, Urgency};
@@ -85,7 +85,7 @@ pub trait Cards: Send {
     fn card(&self, of: Address) -> Option<Vec<u8>>;
 
     /// Whether a process is known to have ended in good order.
-    fn has_left(&self, who: Address) -> bool;
+    fn has_left(&self, peer: Address) -> bool;
 }
 
 /// The fabric device of one process.
@@ -97,11 +97,11 @@ pub struct FabricDevice {
     peers: Vec<Peer>,
     /// Free buffers, by class.
     free: [Vec<Slot>; CLASSES],
-    /// By buffer: to whom it is being sent, its class, and the packet's number; a greeting has none.
+    /// By buffer: the peer to which it is being sent, its class, and the packet's number; a greeting has none.
     sending: Vec<Option<(Address, Class, Option<u32>)>>,
     /// Of two processes, only the one with the higher number connects.
     is_orderly: bool,
-    /// Who has called, and waits for a packet.
+    /// Peers that have called, and wait for a packet.
     callers: Vec<Address>,
     /// Peers to which there is no connection yet, and how long they may be tested; `None`: they are not.
     trials: Vec<Trial>,
@@ -112,16 +112,16 @@ pub struct FabricDevice {
     clock: Clock,
     /// Readable if the provider's descriptor or the clock is.
     epoll: OwnedFd,
-    /// Knows who has died.
+    /// Knows which processes have died.
     host: ShmDevice,
-    /// A send has asked the provider for room since the last poll. Who has much to send to a peer that takes nothing
+    /// A send has asked the provider for room since the last poll. A rank with much to send to a peer that takes nothing
     /// tries again and again.
     has_looked_for_room: bool,
-    /// A peer is dying, or somebody waits for room that comes unnoticed.
+    /// A peer is dying, or a send waits for room that comes unnoticed.
     is_restless: bool,
     /// To be reported by the next polls.
     errors: VecDeque<DeviceError>,
-    /// Packets that came while nobody could take them.
+    /// Packets that came while the handler could not take them.
     early: Vec<(Address, Meta, Vec<u8>)>,
 }
 
@@ -245,7 +245,7 @@ impl FabricDevice {
 
     /// Takes a bounded number of operations that have ended; true if there were any.
     fn take(&mut self, sink: &mut dyn FnMut(Address, &Meta, &[u8])) -> bool {
-        // The provider is asked once only, which takes a system call: who has what it waits for goes on at once.
+        // The provider is asked once only, which takes a system call: a rank that has what it waits for goes on at once.
         let any = self.endpoint.ask();
         while let Some(event) = self.endpoint.next() {
             match event {
@@ -321,7 +321,7 @@ impl FabricDevice {
         is_done
     }
 
-    /// As [`FabricDevice::take`], while nobody can take packets.
+    /// As [`FabricDevice::take`], while the handler cannot take packets.
     fn take_early(&mut self) {
         let mut early = std::mem::take(&mut self.early);
         self.take(&mut |from, meta, data| early.push((from, *meta, data.to_vec())));
@@ -435,7 +435,7 @@ impl FabricDevice {
         sent.map_err(|error| self.lost(to, error))
     }
 
-    /// Connects with those who have called.
+    /// Connects with the peers that have called.
     fn answer(&mut self) {
         for to in std::mem::take(&mut self.callers) {
             let has_answered = self.peers[to as usize].life != Life::Alive || self.packets_to(to) > 0;
@@ -486,7 +486,7 @@ impl FabricDevice {
 
     /// Hands on a packet, and those that have waited for it.
     fn received(&mut self, slot: Slot, len: usize, sink: &mut dyn FnMut(Address, &Meta, &[u8])) {
-        // What is too short, or from somebody who does not know the token, is not from a process of the job.
+        // A packet that is too short, or lacks the token, is not from a process of the job.
         let Some((label, meta, data)) = packet::read(self.endpoint.packet(slot, len)) else { return };
         if label.token != self.token {
             return;
@@ -637,7 +637,7 @@ impl Device for FabricDevice {
 
     unsafe fn send_straight(&mut self, to: Address, ticket: u64, bytes: Slice, note: u64) -> Result<(), DeviceError> {
         let (Some(bits), true) = (self.endpoint.tag_bits(), self.find(to)?) else {
-            return Err(DeviceError::Corrupt { peer: to, what: "a ticket that nobody can use" });
+            return Err(DeviceError::Corrupt { peer: to, what: "a ticket that cannot be used" });
         };
         let (_, known) = self.peers[to as usize].place.expect("it was found");
         let transfer = Transfer::new(to, Way::Out(known), bytes, ticket, bits, note);

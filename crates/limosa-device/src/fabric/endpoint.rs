@@ -242,7 +242,7 @@ impl Endpoint {
             return false;
         }
         match &self.wait_set {
-            // SAFETY: the set is open, and the queue, which it asks, is used by nobody else. It does not wait so long.
+            // SAFETY: the set is open, and the queue, which it asks, is used by this thread alone. It does not wait so long.
             Some(set) => unsafe { ((*(*set.0).ops).wait)(set.0, 0) == -FI_ETIMEDOUT },
             None => {
                 let mut fids = [self.cq.fid()];
@@ -312,7 +312,7 @@ impl Endpoint {
     pub fn bytes_of(&mut self, slot: Slot) -> &mut [u8] {
         let buffer = &mut self.buffers[slot.0];
         assert!(buffer.state == State::Free, "the provider has this buffer");
-        // SAFETY: the memory is that of the buffer, initialised, and nobody else has it in this state.
+        // SAFETY: the memory is that of the buffer, initialised, and the provider does not have it in this state.
         unsafe { std::slice::from_raw_parts_mut(buffer.bytes.as_ptr(), buffer.len) }
     }
 
@@ -320,7 +320,7 @@ impl Endpoint {
     pub fn packet(&self, slot: Slot, len: usize) -> &[u8] {
         let buffer = &self.buffers[slot.0];
         assert!(buffer.state == State::Full, "there is no packet in this buffer");
-        // SAFETY: as above; nobody writes to it in this state.
+        // SAFETY: as above; the provider does not write to it in this state.
         unsafe { std::slice::from_raw_parts(buffer.bytes.as_ptr(), len.min(buffer.len)) }
     }
 

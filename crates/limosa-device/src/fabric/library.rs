@@ -57,18 +57,18 @@ pub struct Offer {
     pub interface: String,
 }
 
-// SAFETY: an offer owns its structure, and whoever has it alone changes it.
+// SAFETY: an offer owns its structure, which is changed through that offer alone.
 unsafe impl Send for Offer {}
 
 impl Drop for Offer {
     fn drop(&mut self) {
-        // SAFETY: the structure came from `dupinfo`, and nobody else has it.
+        // SAFETY: the structure came from `dupinfo`, and this offer alone has it.
         unsafe { (self.library.freeinfo)(self.info) };
     }
 }
 
 /// The provider that is taken if the user asks for none, the best first: fast networks, then TCP. A name stands for the
-/// provider alone, or with another one on top.
+/// provider alone, or with a further provider on top.
 const PREFERENCE: [&str; 6] = ["cxi", "efa", "opx", "verbs", "tcp", "net"];
 /// Of these, the ones that need no network.
 pub(super) const LOCAL: [&str; 2] = ["tcp", "net"];
@@ -170,7 +170,7 @@ impl Library {
         if hints.is_null() {
             return Err("it has no memory left".into());
         }
-        // SAFETY: a new structure has all parts, and nobody else has it.
+        // SAFETY: a new structure has all parts, and only this function has it.
         unsafe {
             (*hints).caps = FI_MSG | FI_TAGGED;
             (*hints).mode = FI_CONTEXT | FI_CONTEXT2;
@@ -287,8 +287,8 @@ impl Offer {
         self.provider == CROSSING
     }
 
-    /// Whether it is of a version whose endpoints for TCP without another provider on top forget who wants to connect
-    /// when a connection with somebody else ends: those who connect then wait for ever.
+    /// Whether it is of a version whose endpoints for TCP without another provider on top forget requests to connect
+    /// when a connection with a third process ends: peers that connect then wait for ever.
     fn forgets_requests(&self) -> bool {
         self.library.version() < REMEMBERS && LOCAL.iter().any(|name| self.provider.starts_with(name))
     }

@@ -1,7 +1,7 @@
 //! How a packet travels, and the card that says how a process is reached.
 //!
 //! ```text
-//!   packet   0   8  token: who does not know it is no process of the job
+//!   packet   0   8  token: a process that does not know it is none of the job's
 //!            8   4  number of the sender
 //!           12   4  half of the sender's own token: another process of this number may have sent before
 //!           16   4  number of the packet among those from this sender, from 0
@@ -27,7 +27,7 @@ pub const HEADER: usize = 40;
 pub const CARD_BYTES: usize = 256;
 const VERSION: u8 = 1;
 
-/// Who has sent a packet, to whom, and which one of its packets it is.
+/// The sender and receiver of a packet, and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
     /// The receiver's token.

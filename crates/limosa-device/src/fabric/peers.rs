@@ -31,7 +31,7 @@ pub struct Peer {
     pub is_tested: bool,
     /// Why it was given up without having been reached.
     pub unreached: Option<String>,
-    /// Somebody waits for room.
+    /// A send waits for room.
     pub wants_room: bool,
     pub life: Life,
     /// A packet has come from it: there is a connection.
@@ -113,7 +113,7 @@ impl Peer {
         !self.flight.is_empty()
     }
 
-    /// Whether room that somebody wants comes unnoticed: nothing is under way whose end would tell.
+    /// Whether room that a send wants comes unnoticed: nothing is under way whose end would tell.
     pub fn must_try(&self) -> bool {
         self.wants_room && !self.is_sending() && !matches!(self.life, Life::Dead | Life::Left)
     }

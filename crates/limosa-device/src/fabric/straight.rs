@@ -1,8 +1,8 @@
 //! Long messages that travel straight from the sender's memory to the receiver's, as tagged messages of libfabric.
 //!
 //! The receiver makes its memory ready under a ticket of random bits and tells the sender. Both cut the message into
-//! parts of [`PART`] bytes; part `n` has the tag `ticket + n`. A few parts of a message are under way at a time. Who
-//! does not know the ticket cannot write to the memory.
+//! parts of [`PART`] bytes; part `n` has the tag `ticket + n`. A few parts of a message are under way at a time. A
+//! process that does not know the ticket cannot write to the memory.
 //!
 //! A transfer that is given up stays until the provider has let go of all its parts.
 
@@ -11,8 +11,8 @@ use crate::{Address, Slice};
 use std::collections::VecDeque;
 
 /// Bytes of each part but the last one. The kernel copies what one system call sends before the receiver gets any of
-/// it: with parts from 256 KB on, both sides often work one after the other, and a message takes twice as long or not,
-/// without a pattern. Shorter parts cost more system calls.
+/// it: with parts from 256 KB on, both sides often work by turns, and a message takes twice as long or not, without a
+/// pattern. Shorter parts cost more system calls.
 const PART: usize = 112 * 1024;
 /// Parts of one message that are under way at a time; a receiver is ready for more than a sender sends.
 const SENDS: usize = 4;
@@ -113,7 +113,7 @@ impl Straight {
                 Some(slot) => slot,
                 None => endpoint.make(0).map_err(|_| libc::ENOMEM)?,
             };
-            // SAFETY: the promise of who began the transfer. It lasts until the provider has let go of all parts.
+            // SAFETY: the promise of the caller that began the transfer. It lasts until the provider has let go of all parts.
             let begun = unsafe {
                 match transfer.way {
                     Way::In => endpoint.receive_straight(slot, memory, tag),

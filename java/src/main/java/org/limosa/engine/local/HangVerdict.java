@@ -129,7 +129,7 @@ final class HangVerdict {
         if (found.isPresent()) {
             hints.add(HangHint.TAG);
             int tag = found.get().tag();
-            return what + " while " + (tag == Awaited.ANY ? "another one" : "tag " + tag) + " is awaited";
+            return what + " while " + (tag == Awaited.ANY ? "another message" : "tag " + tag) + " is awaited";
         }
         found = receives.stream().filter(isHere.negate().and(isFromPeer).and(hasTag)).findFirst();
         if (found.isPresent()) {
@@ -241,7 +241,7 @@ final class HangVerdict {
                 .map(Need::rank).distinct().toList();
         if (!open.isEmpty()) {
             findings.add(Words.ranks(open) + Words.verb(open, " waits", " wait")
-                    + " for a message from any rank, but nobody is left who could send one");
+                    + " for a message from any rank, but no rank is left that could send one");
         }
     }
 }
