@@ -134,6 +134,10 @@ lint: ## Formatting, clippy, ruff, mypy, shellcheck
 	vermin --quiet --no-tips --violations --target=3.10- python lab kernels
 	shellcheck python/scripts/* python/tools/check-system .ci/run .ci/check-aarch64 tests/all tests/checked tests/steady tests/fuzz/run tests/hosts/mpiexec tests/hosts/start-host
 
+.PHONY: micro-bench
+micro-bench: ## Times of single calls of base and p2p
+	cargo bench -p limosa-base -p limosa-p2p --benches
+
 .PHONY: bench
 bench: $(STAMPS)/limosa $(STAMPS)/lab ## Measure beside MPICH, Open MPI and Intel MPI (QUICK=1: in short)
 	limosa bench --budgets --against mpich,openmpi,intel $(if $(QUICK),--quick) --output bench/$$(date +%Y%m%d-%H%M%S)

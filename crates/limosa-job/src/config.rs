@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
+use crate::log::Filter;
 use crate::names::{ENV_COLL_TUNED, ENV_HOST_ADDRESS, ENV_ID, ENV_SIZE};
 use variables::COLLECTIVES;
 pub use variables::{Audience, Form, VARIABLES, Variable};
@@ -83,6 +84,10 @@ pub struct Config {
     pub tag_output: bool,
     /// `LIMOSA_DIALECT`; read in Python (`limosa.dialects`)
     pub dialect: Dialect,
+    /// `LIMOSA_LOG`
+    pub log: Filter,
+    /// `LIMOSA_LOG_FILE`
+    pub log_file: Option<PathBuf>,
     /// Why no job can be started or joined with these variables, if so: a folder for messages was asked for and cannot
     /// be used, and to do without would not be what was meant.
     pub refusal: Option<String>,
@@ -312,6 +317,8 @@ pub fn parse(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Config, V
         python_fast_path: values.switch("LIMOSA_PYTHON_FAST_PATH"),
         tag_output: values.switch("LIMOSA_TAG_OUTPUT"),
         dialect: Dialect::of(values.word("LIMOSA_DIALECT")),
+        log: values.word("LIMOSA_LOG").parse().unwrap_or_else(|_| Filter::default()),
+        log_file: values.text("LIMOSA_LOG_FILE").map(PathBuf::from),
         refusal: values.refusal,
     };
     (config, values.complaints)
@@ -367,6 +374,7 @@ impl Form {
                 Ok(s) if (0.0..=1e9).contains(&s) => Ok(s.to_string()),
                 _ => Err("a number of seconds".into()),
             },
+            Form::Filter => value.parse::<Filter>().map(|_| value.to_owned()),
             Form::Path | Form::Text => Ok(value.to_owned()),
         }
     }
@@ -379,6 +387,7 @@ impl Form {
             Form::Switch => "1|0".into(),
             Form::Number { unit, .. } => unit.into(),
             Form::Seconds => "seconds".into(),
+            Form::Filter => "[PART=]LEVEL,...".into(),
             Form::Path => "file".into(),
             Form::Text => "text".into(),
         }
@@ -430,6 +439,9 @@ impl Values {
                         "{name} is `{value}`, but the folder must be given as an absolute path: it begins with `/`, \
                          `{folder}` does not"
                     ));
+                }
+                None if variable.form == Form::Filter => {
+                    self.complaints.push(format!("{name} is `{value}` and counts as not set: {wanted}"));
                 }
                 None => self
                     .complaints
@@ -509,6 +521,17 @@ mod tests {
         assert_eq!(
             complaints,
             ["there is no variable LIMOSA_WIAT; did you mean LIMOSA_WAIT? (`limosa env` lists all)"]
+        );
+    }
+
+    #[test]
+    fn a_wrong_filter_of_events_is_told_by_the_word_that_is_wrong() {
+        let (config, complaints) = of(&[("LIMOSA_LOG", "coll=info,p2p=loud")]);
+        assert_eq!(config.log, Filter::default());
+        assert_eq!(
+            complaints,
+            ["LIMOSA_LOG is `coll=info,p2p=loud` and counts as not set: `loud` in `p2p=loud` is no level: the levels \
+              are off, error, warn, info, debug, trace"]
         );
     }
 

@@ -9,6 +9,7 @@
 //! - [`Board`] is the status board: what each rank waits for, which ranks have left or aborted. Ranks write their own
 //!   [`Seat`]; the launcher, `limosa ps` and the hang doctor read [`RankView`]s;
 //! - [`site`] speaks with launchers of others, which may have started the process;
+//! - [`log`] shows what the library does;
 //! - [`config`] declares every `LIMOSA_*` variable.
 //!
 //! Contract:
@@ -27,6 +28,7 @@ mod hosts;
 mod job;
 mod launch;
 mod layout;
+pub mod log;
 mod names;
 pub mod site;
 mod sys;

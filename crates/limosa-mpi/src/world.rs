@@ -38,6 +38,7 @@ use crate::group::Group;
 use crate::mix::mix;
 use crate::observe::Waiting;
 use crate::tool::performance;
+use tracing::info;
 
 mod outsiders;
 mod parting;
@@ -296,6 +297,9 @@ impl World {
         if let Some(refusal) = &config.refusal {
             fail!(MPI_ERR_OTHER, "{refusal}");
         }
+        limosa_job::log::begin(&config.log, config.log_file.as_deref(), job.rank());
+        info!("rank {} of {} is process {}, of job {:016x}", job.rank(), job.size(), std::process::id(), job.id());
+        info!("device: {:?}, {} hosts imitated", config.device, config.hosts);
         let hosts = Hosts::of(job, config);
         if !job.board().agree_on_devices(hosts.word(config)) {
             fail!(

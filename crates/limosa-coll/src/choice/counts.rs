@@ -1,12 +1,13 @@
 //! Counts of the chosen algorithms, for tools (MPI-5 section 15.3.7).
 //!
-//! Contract: before a tool has asked for a count, operations only test a flag. Counts are of this process. Where only
-//! one rank knows the lengths, the common choice before the lengths are known is counted. The algorithms by messages
-//! inside a composed operation are counted, too.
+//! Contract: before a tool has asked for a count, or the user for a trace, operations only test a flag. Counts are of
+//! this process. Where only one rank knows the lengths, the common choice before the lengths are known is counted. The
+//! algorithms by messages inside a composed operation are counted, too.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use limosa_mpi::tool::performance::{self, Class, Source, Variable};
+use tracing::{Level, debug, enabled};
 
 use super::algorithms::{self, Algorithm};
 use super::{SUBJECTS, Subject, TableWay};
@@ -37,6 +38,9 @@ pub(crate) fn count_messages(subject: impl Into<Subject>, name: &str) {
 #[cold]
 fn add(subject: Subject, chosen: Option<&'static Algorithm>) {
     let place = chosen.and_then(|chosen| algorithms::of(subject).position(|algorithm| std::ptr::eq(algorithm, chosen)));
+    if let Some(chosen) = chosen {
+        debug!("{}: {} ({})", subject.name(), chosen.name, chosen.way_name());
+    }
     if let Some(place) = place {
         COUNTS[subject.index()][place].fetch_add(1, Ordering::Relaxed);
     }
@@ -55,8 +59,11 @@ impl Source for Chosen {
     }
 }
 
-/// Offers a performance variable for each algorithm of each operation, once.
+/// Offers a performance variable for each algorithm of each operation, once. Begins to count if choices are traced.
 pub fn offer() {
+    if enabled!(Level::DEBUG) {
+        WANTED.store(true, Ordering::Relaxed);
+    }
     performance::offer(|| {
         let all = Subject::all().flat_map(|subject| algorithms::of(subject).enumerate().map(move |at| (subject, at)));
         let variables = all.map(|(subject, (place, algorithm))| {

@@ -39,6 +39,8 @@ pub enum Form {
     },
     /// Seconds, with a fraction if wanted.
     Seconds,
+    /// Parts of the library and levels of events.
+    Filter,
     /// The name of a file.
     Path,
     /// Anything.
@@ -219,6 +221,19 @@ pub const VARIABLES: &[Variable] = &[
         Form::Seconds,
         "30",
         "Time from the report of a possible hang to the end of the job, with LIMOSA_ON_HANG=abort",
+    ),
+    user(
+        "LIMOSA_LOG",
+        Form::Filter,
+        "",
+        "Which events inside the library are shown: parts (coll, mpi, p2p) and levels (error, warn, info, debug, \
+         trace), as in p2p=debug,coll=info; a level alone is for all parts",
+    ),
+    user(
+        "LIMOSA_LOG_FILE",
+        Form::Path,
+        "",
+        "Where they are written: each rank adds its number to this name; otherwise stderr",
     ),
     user("LIMOSA_PYTHON_FAST_PATH", Form::Switch, "1", "Use the compiled part of `import limosa` where it was built"),
     user(

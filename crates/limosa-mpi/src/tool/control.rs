@@ -100,7 +100,7 @@ pub fn read(variable: &Variable) -> Value {
         Form::Switch => Value::Int((text == "1").into()),
         Form::Number { .. } => Value::Unsigned(text.parse().unwrap_or_default()),
         Form::Seconds => Value::Double(text.parse().unwrap_or_default()),
-        Form::Device | Form::Path | Form::Text => Value::Text(text),
+        Form::Device | Form::Filter | Form::Path | Form::Text => Value::Text(text),
     }
 }
 

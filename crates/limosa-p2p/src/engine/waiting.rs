@@ -15,6 +15,7 @@ use limosa_base::{clock, cpu};
 use limosa_device::{Peer, Urgency};
 use smallvec::SmallVec;
 use std::time::Duration;
+use tracing::trace;
 
 /// Polls between reads of the clock.
 const POLLS_PER_CLOCK_READ: u32 = 64;
@@ -374,6 +375,7 @@ impl Engine {
             if moved || is_attended || core.state.has_jobs(true) || condition(&mut core.state) {
                 break moved;
             }
+            trace!("sleeps");
             core.state.traffic.sleeps += 1;
             core.devices.watch_again();
             self.wake_others(&mut core);
@@ -399,6 +401,7 @@ impl Engine {
         if !matches!(slept, Slept::NotAtAll) {
             Guard::unlocked(&mut core, || observer.resumed());
         }
+        trace!("awake");
         observer.retract();
         core.sleepers -= 1;
         (core, slept, moved)

@@ -27,6 +27,7 @@ use crate::wire;
 use limosa_device::{DeviceError, Meta, Peer, Urgency};
 use smallvec::SmallVec;
 use std::sync::atomic::Ordering;
+use tracing::warn;
 
 /// Decides whether an operation on a context may need a peer. Called under the engine's lock, and only after a death.
 pub type Concerns = dyn Fn(u64, Needs, Peer) -> bool + Send + Sync;
@@ -290,6 +291,7 @@ impl ProtocolState {
             Some(dead) => dead.is_silent |= is_silent,
             None => self.deaths.dead.push(Dead { peer, failure: failure.clone(), is_silent }),
         }
+        warn!("peer {peer} cannot be reached any more: {failure:?}");
         self.impair();
         self.end_sends_to(peer, &failure);
         if is_silent {

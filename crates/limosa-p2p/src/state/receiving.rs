@@ -11,6 +11,7 @@ use crate::wire::{self, Offer};
 use limosa_base::clock;
 use limosa_device::{Address, Devices, Peer, Urgency};
 use smallvec::SmallVec;
+use tracing::debug;
 
 impl ProtocolState {
     // ---- unexpected messages ---------------------------------------------------------------------------------------
@@ -23,6 +24,7 @@ impl ProtocolState {
 
     /// Holds an unexpected message until it is received.
     pub(super) fn hold(&mut self, envelope: &Envelope, message: Unexpected) {
+        debug!("unexpected: {envelope:?}, {} bytes held", message.held_bytes());
         self.completed |= self.sleep_conditions.include(envelope);
         self.unexpected_bytes += message.held_bytes();
         self.hold_credit(&message);
@@ -147,6 +149,7 @@ impl ProtocolState {
         if let Some(failure) = self.broken.clone() {
             return self.failed(failure);
         }
+        debug!("matched an unexpected message: {envelope:?}");
         let id = self.requests.insert(Phase::Pulling, Region::empty());
         self.release(&message);
         match message {
@@ -265,6 +268,7 @@ impl ProtocolState {
         } else {
             TransferPath::Stream
         };
+        debug!("rendezvous: {} bytes from {from} by {path:?}", fetch.bytes);
         match path {
             TransferPath::Pull
                 if self.in_service

@@ -18,6 +18,7 @@ use crate::transfer::copy_region;
 use crate::wire::{self, MAX_PIECES, Offer};
 use limosa_device::{Data, DeviceError, Devices, Meta, Peer, Sent, Urgency};
 use smallvec::SmallVec;
+use tracing::{debug, trace};
 
 /// A backlogged packet.
 pub(super) enum Waiting {
@@ -116,11 +117,14 @@ impl ProtocolState {
         self.traffic.send(len);
         // An empty message without credit needs no offer: it is sent at once, and its send waits for the receive.
         if !has_credit && len > 0 {
+            debug!("rendezvous: offers {len} bytes to {peer}, {envelope:?}");
             return self.send_offer(devices, peer, envelope, region).map(Some);
         }
         if !is_whole {
+            debug!("eager in segments: {len} bytes to {peer}, {envelope:?}");
             return self.send_parts(devices, peer, envelope, region);
         }
+        trace!("eager: {len} bytes to {peer}, {envelope:?}");
         if mode == Mode::Synchronous || !has_credit {
             let request = self.requests.insert(Phase::Queued, Region::empty());
             let meta = wire::enveloped(wire::EAGER_SYNC, envelope);
@@ -317,6 +321,7 @@ impl ProtocolState {
         if first {
             self.flush_peer(devices, to);
             if !self.backlog[to as usize].is_empty() {
+                debug!("no room: packets for {to} wait");
                 self.backlogged.push(to);
             }
         }
