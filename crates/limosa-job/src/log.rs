@@ -111,10 +111,7 @@ mod tests {
     #[test]
     fn a_wrong_filter_names_the_wrong_word() {
         let error = |text: &str| text.parse::<Filter>().unwrap_err();
-        assert_eq!(
-            error("coll=info,p2q=debug"),
-            "`p2q` is no part of the library: the parts are coll, mpi, p2p"
-        );
+        assert_eq!(error("coll=info,p2q=debug"), "`p2q` is no part of the library: the parts are coll, mpi, p2p");
         assert_eq!(
             error("p2p=loud"),
             "`loud` in `p2p=loud` is no level: the levels are off, error, warn, info, debug, trace"

@@ -299,7 +299,7 @@ impl World {
         }
         limosa_job::log::begin(&config.log, config.log_file.as_deref(), job.rank());
         info!("rank {} of {} is process {}, of job {:016x}", job.rank(), job.size(), std::process::id(), job.id());
-        info!("device: {:?}, {} hosts imitated", config.device, config.hosts);
+        info!("device {:?}", config.device);
         let hosts = Hosts::of(job, config);
         if !job.board().agree_on_devices(hosts.word(config)) {
             fail!(

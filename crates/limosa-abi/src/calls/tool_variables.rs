@@ -19,7 +19,7 @@ fn layout(form: Form) -> (i32, c_int) {
         Form::Choice(_) | Form::Switch => (consts::MPI_INT, 1),
         Form::Number { .. } => (consts::MPI_UNSIGNED_LONG_LONG, 1),
         Form::Seconds => (consts::MPI_DOUBLE, 1),
-        Form::Device | Form::Path | Form::Text => (consts::MPI_CHAR, TEXT_BYTES as c_int),
+        Form::Device | Form::Filter | Form::Path | Form::Text => (consts::MPI_CHAR, TEXT_BYTES as c_int),
     }
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn mpi_t_cvar_write(_cx: &Cx, handle: *mut c_void, buf: *mut c_void) 
             Form::Choice(_) | Form::Switch => Value::Int(*buf.cast()),
             Form::Number { .. } => Value::Unsigned(*buf.cast()),
             Form::Seconds => Value::Double(*buf.cast()),
-            Form::Device | Form::Path | Form::Text => {
+            Form::Device | Form::Filter | Form::Path | Form::Text => {
                 let bytes: &[u8] = std::slice::from_raw_parts(buf.cast(), TEXT_BYTES);
                 let text = CStr::from_bytes_until_nul(bytes).map_err(|_| invalid())?;
                 Value::Text(text.to_str().map_err(|_| invalid())?.to_owned())

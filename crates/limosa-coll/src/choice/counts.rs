@@ -59,11 +59,15 @@ impl Source for Chosen {
     }
 }
 
-/// Offers a performance variable for each algorithm of each operation, once. Begins to count if choices are traced.
-pub fn offer() {
+/// Begins to count if the user traces choices.
+pub(super) fn begin_if_traced() {
     if enabled!(Level::DEBUG) {
-        WANTED.store(true, Ordering::Relaxed);
+        Chosen.begin();
     }
+}
+
+/// Offers a performance variable for each algorithm of each operation, once.
+pub fn offer() {
     performance::offer(|| {
         let all = Subject::all().flat_map(|subject| algorithms::of(subject).enumerate().map(move |at| (subject, at)));
         let variables = all.map(|(subject, (place, algorithm))| {

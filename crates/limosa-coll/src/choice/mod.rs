@@ -116,6 +116,7 @@ fn choices() -> &'static Choices {
 /// # Errors
 /// `MPI_ERR_OTHER`: the file of `LIMOSA_COLL_TABLE` cannot be read or is invalid, or other ranks use another table.
 pub fn prepare() -> Result<()> {
+    counts::begin_if_traced();
     let config = config::get();
     let mut changed = None;
     if let Some(path) = &config.coll_table {
