@@ -114,8 +114,8 @@ pub struct FabricDevice {
     epoll: OwnedFd,
     /// Knows which processes have died.
     host: ShmDevice,
-    /// A send has asked the provider for room since the last poll. A rank with much to send to a peer that takes nothing
-    /// tries again and again.
+    /// A send has asked the provider for room since the last poll. A rank with much to send to a peer that takes
+    /// nothing tries again and again.
     has_looked_for_room: bool,
     /// A peer is dying, or a send waits for room that comes unnoticed.
     is_restless: bool,
@@ -245,7 +245,8 @@ impl FabricDevice {
 
     /// Takes a bounded number of operations that have ended; true if there were any.
     fn take(&mut self, sink: &mut dyn FnMut(Address, &Meta, &[u8])) -> bool {
-        // The provider is asked once only, which takes a system call: a rank that has what it waits for goes on at once.
+        // The provider is asked once only, which takes a system call: a rank that has what it waits for goes on at
+        // once.
         let any = self.endpoint.ask();
         while let Some(event) = self.endpoint.next() {
             match event {

@@ -242,7 +242,8 @@ impl Endpoint {
             return false;
         }
         match &self.wait_set {
-            // SAFETY: the set is open, and the queue, which it asks, is used by this thread alone. It does not wait so long.
+            // SAFETY: the set is open, and the queue, which it asks, is used by this thread alone. It does not wait so
+            // long.
             Some(set) => unsafe { ((*(*set.0).ops).wait)(set.0, 0) == -FI_ETIMEDOUT },
             None => {
                 let mut fids = [self.cq.fid()];

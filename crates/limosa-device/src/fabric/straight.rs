@@ -113,7 +113,8 @@ impl Straight {
                 Some(slot) => slot,
                 None => endpoint.make(0).map_err(|_| libc::ENOMEM)?,
             };
-            // SAFETY: the promise of the caller that began the transfer. It lasts until the provider has let go of all parts.
+            // SAFETY: the promise of the caller that began the transfer. It lasts until the provider has let go of all
+            // parts.
             let begun = unsafe {
                 match transfer.way {
                     Way::In => endpoint.receive_straight(slot, memory, tag),
