@@ -7,9 +7,9 @@ sighup_dumps_octave_core (false);
 sigquit_dumps_octave_core (false);
 crash_dumps_octave_core (false);
 __limosa_state__ = warning ("off", "Octave:shadowed-function");
-addpath (getenv ("OCTAVE_LIMOSA_PATH"));
-## The functions beside the script are found from everywhere.
-addpath (fileparts (getenv ("OCTAVE_LIMOSA_SCRIPT")), "-end");
+autoload ("__limosa_add_folders__", getenv ("OCTAVE_LIMOSA_MODULE"));
+## The functions beside the script are found from everywhere, too.
+__limosa_add_folders__ ();
 warning (__limosa_state__);
 clear __limosa_state__
 __limosa_begin__ ();

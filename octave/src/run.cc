@@ -8,6 +8,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <list>
+#include <sstream>
 #include <thread>
 
 #include <sys/socket.h>
@@ -15,6 +18,7 @@
 #include <unistd.h>
 
 #include <octave/interpreter.h>
+#include <octave/load-path.h>
 #include <octave/ov-usr-fcn.h>
 #include <octave/parse.h>
 #include <octave/pt-cmd.h>
@@ -81,6 +85,20 @@ std::string line_of_stdin(bool is_debugger)
     return text.empty() && is_debugger ? "__limosa_no_input__ ();\n" : text;
 }
 
+// What Octave does with the file PKG_ADD of a module's folder (see Makefile): makes the functions of the module known.
+// Octave would scan all folders before it runs such a file.
+void autoload_functions(const std::string &folder)
+{
+    octave::interpreter &interpreter = *octave::interpreter::the_interpreter();
+    const std::string module = folder + folder.substr(folder.rfind('/')) + ".oct";
+    std::ifstream lines(folder + "/PKG_ADD");
+    for (std::string line; std::getline(lines, line);) {
+        const std::size_t begin = line.find('"') + 1, end = line.find('"', begin);
+        if (line.compare(0, 8, "autoload") == 0 && end != std::string::npos)
+            interpreter.feval("autoload", ovl(line.substr(begin, end - begin), module), 0);
+    }
+}
+
 bool is_first = true; // of the ranks that fail
 std::atomic<bool> is_leaving{false};
 
@@ -103,6 +121,25 @@ DEFUN_DLD(__limosa_begin__, , , "Prepare Octave for a rank of a job: what it sta
         setenv("LD_PRELOAD", before, 1);
     else
         unsetenv("LD_PRELOAD");
+    return octave_value_list();
+}
+
+DEFUN_DLD(__limosa_add_folders__, , ,
+          "Add the folders of this package to the path, and that of the script to its end: what `addpath` does, but it "
+          "would scan all folders each time.")
+{
+    octave::load_path &path = octave::interpreter::the_interpreter()->get_load_path();
+    std::istringstream list(getenv("OCTAVE_LIMOSA_PATH"));
+    std::list<std::string> folders; // the one that is found first is added last
+    for (std::string folder; std::getline(list, folder, ':');)
+        folders.push_front(folder);
+    const auto hook = path.get_add_hook();
+    path.set_add_hook(autoload_functions);
+    for (const std::string &folder : folders)
+        path.prepend(folder, true);
+    path.set_add_hook(hook);
+    const std::string script = getenv("OCTAVE_LIMOSA_SCRIPT");
+    path.append(script.substr(0, script.rfind('/')), true);
     return octave_value_list();
 }
 

@@ -20,11 +20,13 @@ interface is first used, not when the package is imported: its tools, such as ``
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 import _limosa_mpi4py  # noqa: F401 - in folders of PYTHONPATH no limosa.pth is read
 
+TYPE_CHECKING = False  # without `typing`, which takes as long as the rest of what tools import
 if TYPE_CHECKING:
+    from typing import Any
+
     from IPython.core.interactiveshell import InteractiveShell
 
     from limosa import arrays, errors, jobs
@@ -133,7 +135,7 @@ def __getattr__(name: str) -> Any:
 
         value = version("limosa")
     else:
-        if name.startswith("__"):  # Python asks for some of these
+        if name.startswith("_"):  # Python asks for some, and for modules that are not imported yet
             raise AttributeError(f"module 'limosa' has no attribute {name!r}")
         from limosa._names import no_attribute
 

@@ -17,17 +17,17 @@ import fcntl
 import hashlib
 import os
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 import zipfile
 from pathlib import Path
-from typing import NoReturn
 
 from limosa import _peers
 from limosa._java_find import OLDEST, JavaError, find, version_of
+
+TYPE_CHECKING = False  # each rank starts with this module, so it imports little: not `typing`
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 __all__ = ["JavaError", "command", "find", "jar"]
 
@@ -204,6 +204,9 @@ def _archive(java: Path, options: list[str]) -> list[str]:
 
 def _write_archive(java: Path, archive: Path) -> None:
     """Write the archive of classes, or an empty file if that fails."""
+    import subprocess
+    import tempfile
+
     # The program is no rank of this job.
     kept = ("PATH", "HOME", "LD_LIBRARY_PATH", "JAVA_LIMOSA_LIBRARY")
     env = {name: os.environ[name] for name in kept if name in os.environ}
@@ -303,6 +306,9 @@ def compiled(source: Path, paths: str, java: Path) -> tuple[Path, str]:
         packages = known.read_text().splitlines() if known.exists() else ["/".join(names)]
         built = place / _digest(root, packages)
         if not built.exists():
+            import shutil
+            import tempfile
+
             with tempfile.TemporaryDirectory(dir=place) as made:
                 _compile(source, root, paths, Path(made), java)
                 used = sorted({str(file.parent.relative_to(made)) for file in Path(made).rglob("*.class")})
@@ -325,6 +331,8 @@ def _digest(root: Path, packages: list[str]) -> str:
 
 def _compile(source: Path, root: Path, paths: str, built: Path, java: Path) -> None:
     """Compile a source file and what it uses beside it."""
+    import subprocess
+
     compiler = java.resolve().parent / "javac"
     if not compiler.is_file():
         compiler = find("javac")

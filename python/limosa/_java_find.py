@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 __all__ = ["OLDEST", "JavaError", "find", "version_of"]
@@ -30,6 +29,8 @@ def version_of(java: Path) -> int:
     except (OSError, IndexError):
         found = None
     if found is None:
+        import subprocess
+
         try:
             done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30)
         except (OSError, subprocess.TimeoutExpired):

@@ -17,15 +17,16 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
+from functools import cache
 from pathlib import Path
-from typing import NoReturn
 
 from limosa import _peers
+
+TYPE_CHECKING = False  # each rank starts with this module, so it imports little: not `typing`
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 __all__ = ["OctaveError", "command", "modules", "package", "statement"]
 
@@ -92,9 +93,11 @@ def _variables(octave: str, folders: list[Path]) -> dict[str, str]:
     """Give the variables of every rank in Octave."""
     # Octave's own handlers of SIGTERM would write a file; see octave/src/default_signals.c.
     before = os.environ.get("LD_PRELOAD", "")
-    silent = str(modules(octave, ["limosa"]) / "libdefault_signals.so")
+    built = modules(octave, ["limosa"])
+    silent = str(built / "libdefault_signals.so")
     return {
         "LD_PRELOAD": f"{silent}:{before}" if before else silent,
+        "OCTAVE_LIMOSA_MODULE": str(built / "limosa" / "limosa.oct"),
         "OCTAVE_LIMOSA_PRELOAD": before,
         "OCTAVE_LIMOSA_PATH": os.pathsep.join(map(str, folders)),
     }
@@ -137,32 +140,58 @@ def modules(octave: str, names: list[str]) -> Path:
     """
     if given := os.environ.get("OCTAVE_LIMOSA_MODULES"):
         return Path(given)
-    prefix = Path(sys.prefix)
-    include, library = prefix / "include" / "limosa", prefix / "lib" / "limosa"
-    program = Path(octave).resolve()
-    told = hashlib.sha256(f"{program} {program.stat().st_mtime_ns} {library}".encode())
-    for file in sorted((package() / "src").iterdir()):
-        told.update(file.name.encode() + b"\0" + file.read_bytes())
-    built = _cache() / told.hexdigest()[:16]
-    stamps = [built / f"{name}.complete" for name in names]
-    if all(stamp.exists() for stamp in stamps):
+    key = _digest(octave)
+    built = _peers.cache_folder() / "octave" / key
+    if _are_in(built, names):
         return built
+    built = _writable_cache() / key
     built.mkdir(parents=True, exist_ok=True)
     with (built / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not all(stamp.exists() for stamp in stamps):
-            _compile(names, built, include, library)
-            for stamp in stamps:
-                stamp.touch()
+        if not _are_in(built, names):
+            _compile(names, built)
+            for name in names:
+                _stamp(built, name).touch()
     return built
 
 
-def _compile(names: list[str], built: Path, include: Path, library: Path) -> None:
+@cache
+def _digest(octave: str) -> str:
+    """Give a digest of all that compiled modules depend on."""
+    program = Path(octave).resolve()
+    told = hashlib.sha256(f"{program} {program.stat().st_mtime_ns} {_library()}".encode())
+    for file in sorted((package() / "src").iterdir()):
+        told.update(file.name.encode() + b"\0" + file.read_bytes())
+    return told.hexdigest()[:16]
+
+
+def _library() -> Path:
+    return Path(sys.prefix) / "lib" / "limosa"
+
+
+def _are_in(built: Path, names: list[str]) -> bool:
+    """Tell whether a folder has these modules, compiled to the end."""
+    return all(_stamp(built, name).exists() for name in names)
+
+
+def _stamp(built: Path, name: str) -> Path:
+    return built / f"{name}.complete"
+
+
+def _compile(names: list[str], built: Path) -> None:
     """Compile modules."""
+    import subprocess
+    import tempfile
+
     compiler = _program("mkoctfile", "octave-dev")
     make = _program("make", "make")
     _say(f"compiling Limosa's functions for Octave, once, into {built}")
-    variables = [f"MPI_INCLUDE={include}", f"MPI_LIB={library}", f"OUT={built}", f"MKOCTFILE={compiler}"]
+    variables = [
+        f"MPI_INCLUDE={Path(sys.prefix) / 'include/limosa'}",
+        f"MPI_LIB={_library()}",
+        f"OUT={built}",
+        f"MKOCTFILE={compiler}",
+    ]
     jobs = min(4, len(os.sched_getaffinity(0)))
     line = [make, f"-j{jobs}", "-C", str(package() / "src"), f"MODULES={' '.join(names)}", *variables]
     environment = {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MAKELEVEL"}}
@@ -173,8 +202,10 @@ def _compile(names: list[str], built: Path, include: Path, library: Path) -> Non
             raise OctaveError(f"Limosa's functions for Octave cannot be compiled:\n{output.read()}")
 
 
-def _cache() -> Path:
+def _writable_cache() -> Path:
     """Give the folder for compiled modules; a temporary one, for this user, if the cache cannot be written."""
+    import tempfile
+
     folder = _peers.cache_folder() / "octave"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -191,10 +222,11 @@ def _cache() -> Path:
 
 
 def _program(name: str, debian: str) -> str:
-    found = shutil.which(name)
-    if found is None:
-        raise OctaveError(f"Octave scripts need {name}, which is not in PATH; on Debian: sudo apt-get install {debian}")
-    return found
+    for folder in os.get_exec_path():
+        found = Path(folder, name)
+        if os.access(found, os.X_OK) and found.is_file():
+            return str(found)
+    raise OctaveError(f"Octave scripts need {name}, which is not in PATH; on Debian: sudo apt-get install {debian}")
 
 
 def _say(text: str) -> None:

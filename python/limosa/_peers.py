@@ -5,10 +5,7 @@ folder to get a newer version. An environment of its own because their files (``
 have the names of Limosa's: in one environment the package installed last would overwrite files of the first.
 """
 
-import fcntl
 import os
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -60,6 +57,9 @@ def install(name: str, title: str, package: str, say: Callable[[str], None]) -> 
     InstallError
         If the environment cannot be made, for instance without a connection to the package index.
     """
+    import fcntl
+    import shutil
+
     prefix = folder_of(name)
     if is_installed(name):
         return prefix
@@ -87,6 +87,8 @@ def install(name: str, title: str, package: str, say: Callable[[str], None]) -> 
 
 def _run(command: list[str]) -> None:
     """Run a command whose output goes to standard error."""
+    import subprocess
+
     code = subprocess.run(command, stdout=sys.stderr).returncode
     if code != 0:
         raise InstallError(f"`{' '.join(command)}` failed with exit code {code}; its messages are above")
