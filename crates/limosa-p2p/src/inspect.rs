@@ -21,15 +21,18 @@ pub fn describe(meta: &Meta, data: &[u8]) -> Description {
         wire::EAGER => ("message", len),
         wire::EAGER_SYNC => ("synchronous message", len.saturating_sub(8)),
         wire::BEGIN => ("message in parts", wire::word(data, 0).unwrap_or(0)),
-        wire::OFFER => ("offer of a message", wire::Offer::decode(data).map_or(0, |offer| offer.len)),
+        wire::OFFER | wire::OFFER_SHORT => {
+            ("offer of a message", wire::Offer::decode(data).map_or(0, |offer| offer.len))
+        }
         wire::PART | wire::STREAM => ("part of a message", len),
         wire::ACCEPT | wire::ACCEPT_STRAIGHT => ("request for a message", 0),
+        wire::FETCH => ("request for messages", 0),
         wire::DONE | wire::WRITTEN => ("receipt", 0),
         wire::RECALL | wire::RECALLED => ("cancellation", 0),
-        wire::END_GROUP | wire::SAY | wire::LEAVE | wire::PARTED => ("note", len),
+        wire::END_GROUP | wire::SAY | wire::LEAVE | wire::PARTED | wire::ASK | wire::CREDIT => ("note", len),
         _ => ("window access", len),
     };
-    let begins = matches!(meta.kind, wire::EAGER | wire::EAGER_SYNC | wire::BEGIN | wire::OFFER);
+    let begins = matches!(meta.kind, wire::EAGER | wire::EAGER_SYNC | wire::BEGIN | wire::OFFER | wire::OFFER_SHORT);
     let envelope = if begins { wire::checked_envelope(meta) } else { None };
     Description { kind, envelope: envelope.map(|e| (e.context, e.source, e.tag)), bytes }
 }

@@ -385,13 +385,20 @@ impl<P, U> Matcher<P, U> {
     }
 
     /// Stores an unexpected message.
-    pub fn store(&mut self, envelope: &Envelope, message: U) {
+    pub fn store(&mut self, envelope: &Envelope, message: U) -> EntryId {
         let index = self.unexpected.insert((*envelope, message));
         for form in 0..FORMS {
             if self.threaded[form] {
                 self.unexpected.link(index, form, form, key(&generalise(envelope, form)));
             }
         }
+        self.unexpected.id(index, 0)
+    }
+
+    /// Returns an unexpected message; `None` if it has been taken.
+    pub fn unexpected_mut(&mut self, id: EntryId) -> Option<&mut U> {
+        let index = self.unexpected.find(id)?;
+        self.unexpected.nodes[index as usize].value.as_mut().map(|(_, message)| message)
     }
 
     #[inline]

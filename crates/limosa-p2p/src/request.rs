@@ -5,6 +5,7 @@
 //! | `Posted` | a matching message | `Pulling`, `Arriving`, `Streaming`, `Filling` or done; done (cancelled) |
 //! | `Pulling` | the thread that copies from the sender's memory, without the lock | done; `Streaming` if refused |
 //! | `Arriving` | the next segments of the message | done |
+//! | `Fetching` | the bytes of a message that no receive has matched, from the sender | done; `Streaming` when matched |
 //! | `Streaming` | the rest of the bytes from the sender | done |
 //! | `Filling` | the device, which writes all bytes to the receive buffer | done |
 //! | `Queued` | room on the lane for an eager message | done, or `Unmatched` for a synchronous one |
@@ -209,13 +210,14 @@ pub(crate) enum Owner {
 /// List of contiguous pieces (address, length), in the form that a peer reads.
 pub(crate) type PieceList = Box<[(u64, u64)]>;
 
-/// Phase of a request: see the table of the module, and for `packets` [`limosa_device::Device::is_away`]. Phases own
-/// nothing, so that a transition is a plain store.
+/// Phase of a request: see the table of the module, for `slot` [`crate::arriving`], and for `packets`
+/// [`limosa_device::Device::is_away`]. Phases own nothing, so that a transition is a plain store.
 #[derive(Clone, Copy)]
 pub(crate) enum Phase {
     Posted { entry: EntryId },
     Pulling,
     Arriving,
+    Fetching { peer: Peer, slot: usize, len: u64 },
     Streaming { peer: Peer, expected: u64, received: u64 },
     Filling { peer: Peer },
     Queued,

@@ -98,6 +98,13 @@ pub(crate) enum Unexpected {
         from: Peer,
         offer: Offer,
     },
+    /// An offered message that is being fetched, or was, into this slot.
+    Fetched {
+        from: Peer,
+        request: RequestId,
+        slot: usize,
+        total: usize,
+    },
     Local {
         send: RequestId,
         len: u64,
@@ -108,7 +115,7 @@ impl Unexpected {
     pub fn len(&self) -> u64 {
         match self {
             Unexpected::Eager { data, .. } => data.len() as u64,
-            Unexpected::Arriving { total, .. } => *total as u64,
+            Unexpected::Arriving { total, .. } | Unexpected::Fetched { total, .. } => *total as u64,
             Unexpected::Offer { offer, .. } => offer.len,
             Unexpected::Local { len, .. } => *len,
         }
@@ -118,7 +125,7 @@ impl Unexpected {
     pub fn sender_waits(&self) -> bool {
         match self {
             Unexpected::Eager { sync, .. } => sync.is_some(),
-            Unexpected::Arriving { .. } => false,
+            Unexpected::Arriving { .. } | Unexpected::Fetched { .. } => false,
             Unexpected::Offer { .. } | Unexpected::Local { .. } => true,
         }
     }
@@ -433,10 +440,11 @@ impl ProtocolState {
                 return self.begin_arrival(from, &envelope, total);
             }
             wire::PART => return self.part_arrived(from, data),
-            wire::OFFER => {
+            wire::OFFER | wire::OFFER_SHORT => {
                 let (Some(envelope), Some(offer)) = (envelope(), Offer::decode(data)) else { return false };
-                self.offer_arrived(from, &envelope, offer);
+                self.offer_arrived(from, &envelope, offer, meta.kind == wire::OFFER_SHORT);
             }
+            wire::FETCH => return self.offers_fetched(from, data),
             wire::ACCEPT | wire::ACCEPT_STRAIGHT => return self.offer_accepted(from, meta, data),
             wire::WRITTEN => return self.written(RequestId::from_wire(meta.words[0]), from),
             wire::STREAM => return self.streamed(RequestId::from_wire(meta.words[0]), from, meta.words[1], data),
@@ -482,42 +490,12 @@ impl ProtocolState {
         true
     }
 
-    /// Handles `OFFER`: a message waits at its sender.
-    fn offer_arrived(&mut self, from: Peer, envelope: &Envelope, offer: Offer) {
-        let receive =
-            match self.direct_for(envelope).map(|direct| std::mem::replace(&mut direct.region, Region::empty())) {
-                Some(region) => {
-                    let id = self.requests.insert(Phase::Pulling, Region::empty());
-                    self.direct.as_mut().expect("it was found a moment ago").phase = DirectPhase::Fetching(id);
-                    Some((id, region))
-                }
-                None => self.matcher.arrive(envelope).map(|id| (id, self.take_posted(id))),
-            };
-        match receive {
-            Some((id, region)) => self.fetch(id, from, envelope, &offer, region),
-            None if self.impaired && self.deaths.disagree(envelope.context) => self.give_back(from, offer.send),
-            None if self.can_hold() => self.hold(envelope, Unexpected::Offer { from, offer }),
-            None => self.no_memory(from, offer.len),
-        }
-    }
-
-    /// Handles `RECALL`: a sender wants a message back. Returns whether it was unmatched and is forgotten here.
-    fn recall_arrived(&mut self, from: Peer, envelope: &Envelope, send: u64) -> bool {
-        let theirs = |u: &Unexpected| match u {
-            Unexpected::Eager { from: f, sync: Some(s), .. } => *f == from && *s == send,
-            Unexpected::Offer { from: f, offer } => *f == from && offer.send == send,
-            _ => false,
-        };
-        let given = self.matcher.take_where(envelope, theirs);
-        given.iter().for_each(|message| self.release(message));
-        given.is_some()
-    }
-
     /// Returns whether a packet comes too late and must be ignored: the rest of a burst of which one packet was lost,
     /// or a dead peer's answer to a failed send.
     #[cold]
     fn is_ignored(&self, from: Peer, kind: u8) -> bool {
-        let answers_a_send = matches!(kind, wire::ACCEPT | wire::ACCEPT_STRAIGHT | wire::DONE | wire::RECALLED);
+        let answers_a_send =
+            matches!(kind, wire::FETCH | wire::ACCEPT | wire::ACCEPT_STRAIGHT | wire::DONE | wire::RECALLED);
         self.broken.is_some() || self.deaths.is_silent(from) || (answers_a_send && self.deaths.includes(from))
     }
 
@@ -702,13 +680,20 @@ impl ProtocolState {
 
     fn streamed(&mut self, id: RequestId, from: Peer, offset: u64, data: &[u8]) -> bool {
         let Some(request) = self.requests.get_mut(id) else { return false };
+        if let Phase::Fetching { .. } = request.phase {
+            return self.fetched(id, from, offset, data);
+        }
         let Phase::Streaming { peer, expected, received } = &mut request.phase else { return false };
         let bytes = data.len() as u64;
         if *peer != from || offset.checked_add(bytes).is_none_or(|end| end > *expected) || bytes > *expected - *received
         {
             return false;
         }
-        request.region.write(offset as usize, data);
+        // A message that was fetched before it was received may be longer than the receive buffer.
+        let room = request.region.len().saturating_sub(offset as usize);
+        if room > 0 {
+            request.region.write(offset as usize, &data[..data.len().min(room)]);
+        }
         *received += bytes;
         if *received == *expected {
             self.streamed_all(id);

@@ -7,6 +7,8 @@
 //! | `BEGIN` | envelope | length | begin of a message in segments |
 //! | `PART` | | bytes | next segment of the message that began last |
 //! | `OFFER` | envelope | [`Offer`] | rendezvous request (RTS) |
+//! | `OFFER_SHORT` | envelope | [`Offer`] | the same of an eager message without credit: answer `FETCH` is possible |
+//! | `FETCH` | | (send id, receive id), ... | stream these messages; their sends complete as eager ones do |
 //! | `ACCEPT` | send id, receive id | length | rendezvous answer (CTS): stream the first so many bytes |
 //! | `ACCEPT` | send id, receive id | length, address | rendezvous answer: write the first so many bytes to this address, or stream them |
 //! | `ACCEPT_STRAIGHT` | send id, receive id | length, ticket | rendezvous answer: send the first so many bytes directly to the registered buffer |
@@ -51,6 +53,8 @@ pub const PARTED: u8 = 15;
 pub const ACCEPT_STRAIGHT: u8 = 16;
 pub const ASK: u8 = 17;
 pub const CREDIT: u8 = 18;
+pub const OFFER_SHORT: u8 = 19;
+pub const FETCH: u8 = 20;
 
 /// Maximum number of pieces that are offered for pulling one by one; more are packed and streamed.
 pub const MAX_PIECES: usize = 4096;

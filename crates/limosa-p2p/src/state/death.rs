@@ -426,7 +426,9 @@ impl ProtocolState {
     fn end_receives_from(&mut self, peer: Peer, failure: &Failure) {
         self.end_arrival(peer, failure);
         let comes = |phase: &Phase| match phase {
-            Phase::Streaming { peer: from, .. } | Phase::Filling { peer: from } => *from == peer,
+            Phase::Fetching { peer: from, .. }
+            | Phase::Streaming { peer: from, .. }
+            | Phase::Filling { peer: from } => *from == peer,
             _ => false,
         };
         for id in self.requests.in_phase(comes) {

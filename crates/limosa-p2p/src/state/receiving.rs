@@ -3,7 +3,7 @@
 use super::{Begun, Deferred, Direct, DirectPhase, ProtocolState, Unexpected, UnlockedJob, received};
 use crate::arriving::ArrivalTarget;
 use crate::choice::TransferPath;
-use crate::matching::{Envelope, Pattern};
+use crate::matching::{EntryId, Envelope, Pattern};
 use crate::memory::Region;
 use crate::request::{Completion, Phase, RequestId};
 use crate::transfer::{Pull, copy_region};
@@ -23,13 +23,14 @@ impl ProtocolState {
     }
 
     /// Holds an unexpected message until it is received.
-    pub(super) fn hold(&mut self, envelope: &Envelope, message: Unexpected) {
+    pub(super) fn hold(&mut self, envelope: &Envelope, message: Unexpected) -> EntryId {
         debug!("unexpected: {envelope:?}, {} bytes held", message.held_bytes());
         self.completed |= self.sleep_conditions.include(envelope);
         self.unexpected_bytes += message.held_bytes();
         self.hold_credit(&message);
-        self.matcher.store(envelope, message);
+        let entry = self.matcher.store(envelope, message);
         self.jobs.extend(self.listeners.unasked(envelope));
+        entry
     }
 
     /// Subtracts a message that is no longer held.
@@ -41,6 +42,42 @@ impl ProtocolState {
             self.held_back = false;
             self.jobs.push(UnlockedJob::TakePackets);
         }
+    }
+
+    /// Handles `OFFER`: a message waits at its sender.
+    pub(super) fn offer_arrived(&mut self, from: Peer, envelope: &Envelope, offer: Offer, is_short: bool) {
+        let receive =
+            match self.direct_for(envelope).map(|direct| std::mem::replace(&mut direct.region, Region::empty())) {
+                Some(region) => {
+                    let id = self.requests.insert(Phase::Pulling, Region::empty());
+                    self.direct.as_mut().expect("it was found a moment ago").phase = DirectPhase::Fetching(id);
+                    Some((id, region))
+                }
+                None => self.matcher.arrive(envelope).map(|id| (id, self.take_posted(id))),
+            };
+        match receive {
+            Some((id, region)) => self.fetch(id, from, envelope, &offer, region),
+            None if self.impaired && self.deaths.disagree(envelope.context) => self.give_back(from, offer.send),
+            None if self.can_hold() => {
+                let entry = self.hold(envelope, Unexpected::Offer { from, offer });
+                if is_short {
+                    self.may_fetch(from, entry);
+                }
+            }
+            None => self.no_memory(from, offer.len),
+        }
+    }
+
+    /// Handles `RECALL`: a sender wants a message back. Returns whether it was unmatched and is forgotten here.
+    pub(super) fn recall_arrived(&mut self, from: Peer, envelope: &Envelope, send: u64) -> bool {
+        let theirs = |u: &Unexpected| match u {
+            Unexpected::Eager { from: f, sync: Some(s), .. } => *f == from && *s == send,
+            Unexpected::Offer { from: f, offer } => *f == from && offer.send == send,
+            _ => false,
+        };
+        let given = self.matcher.take_where(envelope, theirs);
+        given.iter().for_each(|message| self.release(message));
+        given.is_some()
     }
 
     /// Starts a receive.
@@ -150,7 +187,10 @@ impl ProtocolState {
             return self.failed(failure);
         }
         debug!("matched an unexpected message: {envelope:?}");
-        let id = self.requests.insert(Phase::Pulling, Region::empty());
+        let id = match message {
+            Unexpected::Fetched { request, .. } => request,
+            _ => self.requests.insert(Phase::Pulling, Region::empty()),
+        };
         self.release(&message);
         match message {
             Unexpected::Eager { from, data, sync } => {
@@ -178,6 +218,9 @@ impl ProtocolState {
             }
             Unexpected::Offer { from, offer } => {
                 self.fetch(id, from, envelope, &offer, region);
+            }
+            Unexpected::Fetched { from, slot, total, .. } => {
+                self.receive_fetched(id, envelope, from, slot, total, region);
             }
             Unexpected::Local { send, len } => {
                 // The send exists: it ends by being received or cancelled, and both take the message out of the
@@ -366,6 +409,8 @@ impl ProtocolState {
                 }
             }
             Phase::Pulling | Phase::Arriving | Phase::Streaming { .. } | Phase::Filling { .. } | Phase::Done => {}
+            // The receive of a fetched message does not know the request before it is matched.
+            Phase::Fetching { .. } => {}
             Phase::Queued | Phase::Feeding { .. } | Phase::Pushing { .. } => {}
         }
     }

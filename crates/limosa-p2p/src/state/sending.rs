@@ -118,7 +118,9 @@ impl ProtocolState {
         // An empty message without credit needs no offer: it is sent at once, and its send waits for the receive.
         if !has_credit && len > 0 {
             debug!("rendezvous: offers {len} bytes to {peer}, {envelope:?}");
-            return self.send_offer(devices, peer, envelope, region).map(Some);
+            let is_short = is_eager && mode == Mode::Standard;
+            let kind = if is_short { wire::OFFER_SHORT } else { wire::OFFER };
+            return self.send_offer(devices, peer, wire::enveloped(kind, envelope), region).map(Some);
         }
         if !is_whole {
             debug!("eager in segments: {len} bytes to {peer}, {envelope:?}");
@@ -219,7 +221,7 @@ impl ProtocolState {
         &mut self,
         devices: &mut Devices,
         peer: Peer,
-        envelope: &Envelope,
+        meta: Meta,
         region: Region,
     ) -> Result<RequestId, Failure> {
         let len = region.len();
@@ -234,7 +236,7 @@ impl ProtocolState {
         let address = if list.len() == 1 { list[0].0 } else { list.as_ptr() as u64 };
         let count = list.len() as u64;
         let joint = if len >= MIN_JOINT && count == 1 { self.joints.lend(devices, self.rank) } else { None };
-        let send = self.requests.insert(Phase::Offered { peer, envelope: *envelope, joint }, region);
+        let send = self.requests.insert(Phase::Offered { peer, envelope: wire::envelope(&meta), joint }, region);
         self.requests.get_mut(send).expect("just inserted").pieces = list;
         if let Some(index) = joint {
             self.joints.lent[index] = Some(send);
@@ -243,7 +245,7 @@ impl ProtocolState {
         let joint = joint.map_or(0, |index| index as u64 + 1);
         let offer = Offer { send: send.to_wire(), len: len as u64, address, pieces: count, joint };
         self.unannounced.push((peer, send));
-        self.control(devices, peer, wire::enveloped(wire::OFFER, envelope), &offer.encode(), Urgency::Normal);
+        self.control(devices, peer, meta, &offer.encode(), Urgency::Normal);
         self.check_broken().map(|()| send)
     }
 

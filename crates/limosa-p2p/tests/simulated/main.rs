@@ -74,6 +74,18 @@ fn a_flood_from_a_remote_sender_stops_a_window_ahead_of_the_receives() {
 }
 
 #[test]
+fn receives_that_catch_up_with_a_flood_do_not_wait_for_a_round_trip_each() {
+    for seed in 0..50 {
+        let mut world = World::remote_pair(seed);
+        let waits = world.catch_up(100, 1000);
+        assert!(waits <= 5, "seed {seed}: {waits} of 200 receives waited");
+        world.settle();
+        oracle::judge(&world);
+        world.clear_up();
+    }
+}
+
+#[test]
 fn a_seed_repeats_its_schedule() {
     for seed in 0..50 {
         assert_eq!(run(seed, true), run(seed, true), "seed {seed}");

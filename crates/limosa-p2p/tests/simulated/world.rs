@@ -191,6 +191,20 @@ impl World {
         most
     }
 
+    /// Lets one process of a pair receive messages one by one after all were sent, and as many again when it has
+    /// received some. Returns the number of receives that did not complete at once.
+    pub fn catch_up(&mut self, messages: usize, len: usize) -> usize {
+        let waits_for_packets = |number: &usize| {
+            if [0, messages / 2].contains(number) {
+                (0..messages).for_each(|_| self.send_one(0, 1, CONTEXTS[0], 0, len, Mode::Standard));
+            }
+            self.settle();
+            self.receive(1, Pattern { context: CONTEXTS[0], source: Some(0), tag: Some(0) }, len);
+            self.processes[1].is_pending(self.processes[1].ops.len() - 1)
+        };
+        (0..2 * messages).filter(waits_for_packets).count()
+    }
+
     fn deliver(&mut self) -> bool {
         let event = self.network.step();
         if let Some(event) = event {
@@ -263,10 +277,14 @@ impl World {
     }
 
     fn send(&mut self, rank: usize, to: u32, context: u64, tag: i32) {
-        let number = self.messages.len() as u64;
         let len = self.random.of(&[0, 8, 40, 300, 4096, 4097, 5900, 6000, 6001, 10_000, 30_000]);
-        let tag = if len == 0 { EMPTY_TAGS + number as i32 } else { tag };
         let mode = if self.random.one_in(4) { Mode::Synchronous } else { Mode::Standard };
+        self.send_one(rank, to, context, tag, len, mode);
+    }
+
+    fn send_one(&mut self, rank: usize, to: u32, context: u64, tag: i32, len: usize, mode: Mode) {
+        let number = self.messages.len() as u64;
+        let tag = if len == 0 { EMPTY_TAGS + number as i32 } else { tag };
         let envelope = Envelope { context, source: rank as i32, tag };
         let bytes = contents(number, len);
         let buffer = Buffer::new(&bytes, self.block());
