@@ -12,7 +12,7 @@ function check (is_right) if (! is_right) error ("wrong"); end, end
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_values_reach_those_who_should_have_them(octave, n):
-    octave.code(
+    octave.code_in_turn(
         START
         + """
         for value = {pi, "text", rand(300), {1, struct("a", 2)}, [], sparse(eye (3))}
@@ -34,7 +34,7 @@ def test_values_reach_those_who_should_have_them(octave, n):
 
 def test_long_and_short_values_of_several_classes_arrive_together(octave):
     """Short bodies travel with their envelopes, long ones from array to array."""
-    octave.code(
+    octave.code_in_turn(
         START
         + """
         values = {1:1000, "short", magic(300), {magic(100), "in a cell"}, int8(1:26), 1:27, [], single(1i)};
@@ -64,7 +64,7 @@ def test_long_and_short_values_of_several_classes_arrive_together(octave):
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_reductions_are_those_of_octave(octave, n):
-    octave.code(
+    octave.code_in_turn(
         START
         + """
         check (isequal (limosa_allreduce (ones (2, 3)), n * ones (2, 3)));
@@ -88,7 +88,7 @@ def test_reductions_are_those_of_octave(octave, n):
 
 
 def test_what_one_rank_cannot_send_is_an_error_on_all(octave):
-    outcome = octave.code(
+    outcome = octave.code_in_turn(
         """
         calls = {@() limosa_bcast(inputParser()), @() limosa_scatter({1}), @() limosa_allgather(inputParser()), ...
                  @() limosa_alltoall(merge (limosa_rank () == 0, {1, inputParser()}, {1, 2})), ...

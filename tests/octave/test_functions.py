@@ -11,7 +11,7 @@ from conftest import BUILT, LIMOSA, OPTIONS, ROOT
 
 
 def test_map_gives_all_results_to_all(octave):
-    octave.code(
+    octave.code_in_turn(
         """
         1;
         function check (is_right) if (! is_right) error ("wrong"); end, end
@@ -38,7 +38,7 @@ def test_map_gives_all_results_to_all(octave):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_the_functions_of_an_spmd_block_do_what_mathworks_documents(octave, n):
-    octave.code(
+    octave.code_in_turn(
         """
         1;
         function check (is_right) if (! is_right) error ("wrong"); end, end

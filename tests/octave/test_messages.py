@@ -13,7 +13,7 @@ function check (is_right) if (! is_right) error ("wrong"); end, end
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_values_of_any_class_and_length_go_round(octave, n):
     """Each rank has other values, which its neighbour makes again to compare."""
-    octave.code(
+    octave.code_in_turn(
         START
         + """
         function values = values_of (rank)
@@ -48,7 +48,7 @@ def test_values_of_any_class_and_length_go_round(octave, n):
 
 
 def test_any_source_and_any_tag(octave):
-    octave.code(
+    octave.code_in_turn(
         START
         + """
         if (r == 0)
@@ -70,7 +70,7 @@ def test_any_source_and_any_tag(octave):
 
 
 def test_receives_under_way_match_in_order_and_let_long_sends_end(octave):
-    octave.code(
+    octave.code_in_turn(
         START
         + """
         first = limosa_irecv (left, 1); second = limosa_irecv (left, 1); any = limosa_irecv ();
@@ -89,7 +89,7 @@ def test_receives_under_way_match_in_order_and_let_long_sends_end(octave):
 
 
 def test_a_wait_for_one_receive_lets_the_long_send_of_another_end(octave):
-    octave.code(
+    octave.code_in_turn(
         START
         + """
         if (r == 0)
@@ -108,7 +108,7 @@ def test_a_wait_for_one_receive_lets_the_long_send_of_another_end(octave):
 
 def test_a_message_goes_to_the_oldest_receive_that_wants_it(octave):
     """Also if it comes between the looks for two of them."""
-    octave.code(
+    octave.code_in_turn(
         START
         + """
         for k = 1:300
@@ -127,7 +127,7 @@ def test_a_message_goes_to_the_oldest_receive_that_wants_it(octave):
 
 
 def test_long_messages_of_several_tags_are_received_in_any_order(octave):
-    octave.code(
+    octave.code_in_turn(
         START
         + """
         if (r == 0)
@@ -146,7 +146,7 @@ def test_long_messages_of_several_tags_are_received_in_any_order(octave):
 
 
 def test_a_request_that_the_program_lets_go_takes_no_message(octave):
-    octave.code(
+    octave.code_in_turn(
         START
         + """
         if (r == 0)
@@ -219,7 +219,7 @@ def test_wrong_arguments_are_errors_with_identifiers(octave):
 
 
 def test_communicators_are_apart(octave):
-    octave.code(
+    octave.code_in_turn(
         START
         + """
         half = limosa_split (mod (r, 2), -r);

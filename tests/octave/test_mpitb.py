@@ -39,6 +39,7 @@ def test_every_function_and_constant_can_be_loaded(mpitb):
         end
         """,
         n=1,
+        is_alone=True,
     )
 
 

@@ -297,6 +297,7 @@ def test_error_handlers(mpitb):
         same (eh, MPI_ERRHANDLER_NULL);
         """,
         n=1,
+        is_alone=True,
     )
 
 

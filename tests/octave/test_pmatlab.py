@@ -16,21 +16,21 @@ PATHS = ("matlabmpi", "pmatlab")
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 6])
 def test_maps_and_operations_give_what_the_shared_vectors_say(octave, n):
-    vectors = ROOT / "tests" / "arrays"
-    outcome = octave.run(PROGRAMS / "vectors.m", n=n, paths=PATHS, limit=300, env={"VECTORS": str(vectors)})
+    before = f"setenv ('VECTORS', '{ROOT / 'tests' / 'arrays'}');"
+    outcome = octave.run_in_turn(PROGRAMS / "vectors.m", n=n, paths=PATHS, limit=300, before=before)
     assert "vectors: all right" in outcome.out
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_arrays_do_what_ordinary_arrays_do(octave, n):
-    outcome = octave.run(PROGRAMS / "arrays.m", n=n, paths=PATHS, limit=300)
+    outcome = octave.run_in_turn(PROGRAMS / "arrays.m", n=n, paths=PATHS, limit=300)
     assert "arrays: all right" in outcome.out
     assert outcome.out.count("Z =") == 1  # shown once
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_functions_and_statements_give_what_ordinary_arrays_give_or_an_error(octave, n):
-    outcome = octave.run(PROGRAMS / "oracle.m", n=n, paths=PATHS, limit=300)
+    outcome = octave.run_in_turn(PROGRAMS / "oracle.m", n=n, paths=PATHS, limit=300)
     wrong = [line for line in outcome.out.splitlines() if line.startswith("WRONG")]
     assert not wrong, outcome.out
     assert "oracle: all compared" in outcome.out
@@ -38,7 +38,7 @@ def test_functions_and_statements_give_what_ordinary_arrays_give_or_an_error(oct
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_uniform_numbers_are_those_of_python(octave, n):
-    outcome = octave.code(
+    outcome = octave.code_in_turn(
         """
         A = agg (uniform (3, 4, map ([Np 1], 'c', 0:Np-1), 7));
         if (Pid == 0)
@@ -60,7 +60,7 @@ def test_arrays_are_gathered_host_by_host(octave):
 
 @pytest.mark.parametrize("n", [2, 3])
 def test_messages_of_programs(octave, n):
-    outcome = octave.run(PROGRAMS / "messages.m", n=n, paths=PATHS)
+    outcome = octave.run_in_turn(PROGRAMS / "messages.m", n=n, paths=PATHS)
     assert "messages: all right" in outcome.out
 
 
@@ -116,5 +116,6 @@ EXAMPLES = sorted((ROOT / "octave" / "examples" / "pmatlab").glob("p*.m"))
 @pytest.mark.parametrize("n", [1, 3, 4])
 @pytest.mark.parametrize("program", EXAMPLES, ids=lambda path: path.stem)
 def test_example_checks_its_own_result(octave, program, n):
-    outcome = octave.run(program, n=n, paths=PATHS, limit=300, env={"OCTAVE_PATH": str(program.parent)})
+    before = f"addpath ('{program.parent}', '-end');"
+    outcome = octave.run_in_turn(program, n=n, paths=PATHS, limit=300, before=before)
     assert f"{program.stem[1:]}: SUCCESS" in outcome.out

@@ -17,7 +17,7 @@ VALUES = """
 
 
 def test_numbers_characters_and_logical_values_come_back(octave):
-    octave.code(
+    octave.code_in_turn(
         "1;"
         + VALUES
         + """
@@ -39,7 +39,7 @@ def test_numbers_characters_and_logical_values_come_back(octave):
 
 
 def test_quotes_are_kept(octave):
-    outcome = octave.code(
+    outcome = octave.code_in_turn(
         """
         for text = {'a', "a"}
           copy = limosa_deserialize (limosa_serialize ({text{1}}));
@@ -52,7 +52,7 @@ def test_quotes_are_kept(octave):
 
 
 def test_sparse_matrices_cells_and_structs_come_back(octave):
-    octave.code(
+    octave.code_in_turn(
         "1;"
         + VALUES
         + """
@@ -67,7 +67,7 @@ def test_sparse_matrices_cells_and_structs_come_back(octave):
 
 
 def test_functions_maps_and_old_objects_come_back(octave):
-    outcome = octave.code(
+    outcome = octave.code_in_turn(
         """
         again = @(value) limosa_deserialize (limosa_serialize (value));
         a = 3; b = @(y) y * 2; f = again (@(x) x + a + b(x)); clear a b
@@ -87,7 +87,7 @@ def test_functions_maps_and_old_objects_come_back(octave):
 
 
 def test_what_cannot_be_sent_is_named(octave):
-    outcome = octave.code(
+    outcome = octave.code_in_turn(
         """
         function inner ()
           nest = {};
@@ -110,7 +110,7 @@ def test_what_cannot_be_sent_is_named(octave):
 
 
 def test_damaged_bytes_are_an_error(octave):
-    outcome = octave.code(
+    outcome = octave.code_in_turn(
         """
         rand ("seed", 1);
         captured = 7;

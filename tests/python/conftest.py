@@ -10,10 +10,13 @@ A test that takes `engine` runs once for each library, with "limosa" or "mpich" 
 from __future__ import annotations
 
 import itertools
+import json
 import os
+import re
+import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +25,8 @@ from limosa_lab.errors import LabError
 from limosa_lab.libraries import Library, Limosa, Mpich
 from limosa_lab.runner import variables
 from terminals import terminal  # noqa: F401 - a fixture
+
+IN_TURN = Path(__file__).parent / "programs" / "in_turn.py"
 
 
 class Engine:
@@ -96,6 +101,55 @@ def engine(library, waits, tmp_path) -> Iterator[Engine]:
     made = Engine(library, tmp_path, waits)
     yield made
     made.end()
+
+
+def run_in_turn(programs: dict[str, list[object]], start: Callable[..., Job]) -> dict[str, Outcome]:
+    """Run programs in as few jobs as possible: a program that fails or hangs ends its job, and the rest is run anew."""
+    found: dict[str, Outcome] = {}
+    while left := [program for program in programs if program not in found]:
+        listed = json.dumps([[str(word) for word in programs[program]] for program in left])
+        job = start(IN_TURN, listed)
+        try:
+            outcome = job.outcome(120)
+        except subprocess.TimeoutExpired:
+            job.kill()
+            outcome = Outcome(job.process.returncode, *job.process.communicate())
+        outs = re.split(r"^program \d+\n", outcome.out, flags=re.MULTILINE)[1:]
+        if not outs:
+            return found | dict.fromkeys(left, outcome)
+        found |= {program: Outcome(0, out, "") for program, out in zip(left, outs)}
+        if outcome.code != 0:
+            found[left[len(outs) - 1]] = outcome
+    return found
+
+
+@pytest.fixture(scope="session")
+def outcomes() -> dict[object, dict[str, Outcome]]:
+    """What became of programs that ran in turn, by their test and its other parameters."""
+    return {}
+
+
+@pytest.fixture
+def outcome_in_turn(outcomes, request) -> Callable[..., Outcome]:
+    """Give the outcome of the test's parameter `program`.
+
+    Its arguments are the command of each program, and what starts a job (`run_in_turn`). The start of Python and NumPy
+    costs more than most programs, so the programs of all chosen tests that have the same other parameters run in turn
+    in one job, each still a test of its own.
+    """
+
+    def outcome_in_turn(command: Callable[[str], list[object]], start: Callable[..., Job]) -> Outcome:
+        own = request.node.callspec.params
+        others = {name: value for name, value in own.items() if name != "program"}
+        key = request.function, str(others)
+        if key not in outcomes:
+            items = [item for item in request.session.items if getattr(item, "function", None) is request.function]
+            chosen = [item.callspec.params for item in items]
+            names = [each["program"] for each in chosen if others.items() <= each.items()]
+            outcomes[key] = run_in_turn({name: command(name) for name in names}, start)
+        return outcomes[key][own["program"]]
+
+    return outcome_in_turn
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

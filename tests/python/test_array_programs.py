@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
-from jobs import Outcome
 
-IN_TURN = Path(__file__).parent / "programs" / "in_turn.py"
 FOLDER = Path(__file__).parents[2] / "kernels" / "arrays"
 PROGRAMS = {
     "stream": ["--n", 100_000, "--trials", 2],
@@ -28,43 +25,10 @@ def test_every_program_is_tested():
     assert {path.stem for path in FOLDER.glob("*.py")} == {*PROGRAMS, "report", "beside_octave"}
 
 
-@pytest.fixture(scope="module")
-def outcomes() -> dict[tuple[str, int], dict[str, Outcome]]:
-    """What became of programs that ran in turn, by the library and the number of ranks."""
-    return {}
-
-
-def run_in_turn(engine, programs: list[str], n: int) -> dict[str, Outcome]:
-    """Run programs in as few jobs as possible: a program that fails or hangs ends its job, and the rest is run anew."""
-    found: dict[str, Outcome] = {}
-    while left := [program for program in programs if program not in found]:
-        listed = [[str(FOLDER / f"{program}.py"), *PROGRAMS[program]] for program in left]
-        job = engine.start(IN_TURN, json.dumps(listed), n=n)
-        try:
-            outcome = job.outcome(120)
-        except subprocess.TimeoutExpired:
-            job.kill()
-            outcome = Outcome(job.process.returncode, *job.process.communicate())
-        outs = re.split(r"^program \d+\n", outcome.out, flags=re.MULTILINE)[1:]
-        if not outs:
-            return found | dict.fromkeys(left, outcome)
-        found |= {program: Outcome(0, out, "") for program, out in zip(left, outs)}
-        if outcome.code != 0:
-            found[left[len(outs) - 1]] = outcome
-    return found
-
-
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 6])
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_program_finds_its_result_right(engine, outcomes, request, program, n):
-    place = engine.name, n
-    if place not in outcomes:
-        chosen = [
-            item.callspec.params for item in request.session.items if item.originalname == request.node.originalname
-        ]
-        names = dict.fromkeys(each["program"] for each in chosen if (each["library"], each["n"]) == place)
-        outcomes[place] = run_in_turn(engine, list(names), n)
-    outcome = outcomes[place][program]
+def test_a_program_finds_its_result_right(engine, outcome_in_turn, program, n):
+    outcome = outcome_in_turn(lambda name: [FOLDER / f"{name}.py", *PROGRAMS[name]], partial(engine.start, n=n))
     assert outcome.code == 0, outcome.text
     assert re.search(rf"; {n} ranks; error \S+: right", outcome.out), outcome.text
 

@@ -6,16 +6,15 @@ Every function of the main module whose name begins with ``case_`` is run on all
 from __future__ import annotations
 
 import contextlib
+import sys
 
 import limosa
-
-import __main__
 
 
 def run() -> None:
     """Run all cases; print how many went well, on rank 0."""
     done = 0
-    for name, case in list(vars(__main__).items()):
+    for name, case in list(vars(sys.modules["__main__"]).items()):
         if name.startswith("case_"):
             case()
             limosa.world.barrier()

@@ -13,12 +13,14 @@ from pathlib import Path
 
 import limosa
 
+limit = sys.getrecursionlimit()
 for number, (file, *arguments) in enumerate(json.loads(sys.argv[1])):
     limosa.world.barrier()
     if limosa.world.rank == 0:
         print(f"program {number}", flush=True)
     sys.argv = [file, *map(str, arguments)]
     sys.path[0] = str(Path(file).parent)
+    sys.setrecursionlimit(limit)
     try:
         runpy.run_path(file, run_name="__main__")
     except SystemExit as end:
