@@ -136,7 +136,7 @@ lint: ## Formatting, clippy, ruff, mypy, shellcheck
 
 .PHONY: micro-bench
 micro-bench: ## Times of single calls of base and p2p
-	cargo bench -p limosa-base -p limosa-p2p --benches
+	cargo bench -p limosa-base -p limosa-p2p --bench calls
 
 .PHONY: bench
 bench: $(STAMPS)/limosa $(STAMPS)/lab ## Measure beside MPICH, Open MPI and Intel MPI (QUICK=1: in short)
