@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 pytestmark = pytest.mark.usefixtures("limosa")
@@ -295,3 +297,81 @@ def test_nothing_is_said_of_types_that_match(job, python, tmp_path, way):
     outcome = job([python, script(tmp_path, CORRECT)], options=CHECK, env=way).wait(60)
     assert (outcome.code, outcome.err) == (0, ""), outcome.text
     assert outcome.out.count("right") == 2
+
+
+WRONG_ARGUMENTS = """
+last = rank == world.size - 1
+uncommitted = MPI.DOUBLE.Create_contiguous(1)
+for turn in range(3):
+    try:
+        world.Bcast([np.zeros(1), 1, uncommitted if last else MPI.DOUBLE])
+        assert not last
+    except MPI.Exception as error:
+        assert last and error.Get_error_class() == MPI.ERR_TYPE, error
+    total = np.zeros(1)
+    world.Allreduce(np.ones(1), total)
+    assert total[0] == world.size
+uncommitted.Free()
+print("right", flush=True)
+"""
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["here", "messages", "hosts"])
+def test_a_rank_with_wrong_arguments_stays_in_step(job, python, tmp_path, way):
+    outcome = job([python, script(tmp_path, WRONG_ARGUMENTS)], n=3, options=CHECK, env=way).wait(60)
+    assert (outcome.code, outcome.err) == (0, ""), outcome.text
+    assert outcome.out.count("right") == 3
+
+
+AHEAD = """
+buffer = np.zeros(10)
+if rank == 0:
+    for _ in range(2):
+        world.Ibcast(buffer).Wait()
+        world.Iscan(np.ones(1), np.zeros(1)).Wait()
+        world.Igather(buffer, np.zeros(10 * world.size), root=1).Wait()
+    for other in range(1, world.size):
+        world.send("done", other)
+else:
+    world.recv(source=0)  # rank 0 has completed its calls
+    for _ in range(2):
+        requests = [world.Ibcast(buffer), world.Iscan(np.ones(1), np.zeros(1))]
+        MPI.Request.Waitall([*requests, world.Igather(buffer, np.zeros(10 * world.size), root=1)])
+print("right", flush=True)
+"""
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["here", "messages", "hosts"])
+def test_a_rank_that_needs_no_data_completes_before_other_ranks_call(job, python, tmp_path, way):
+    outcome = job([python, script(tmp_path, AHEAD)], n=3, options=CHECK, env=way).wait(60)
+    assert (outcome.code, outcome.err) == (0, ""), outcome.text
+    assert outcome.out.count("right") == 3
+
+
+DIFFERENT = {
+    # No rank waits for the other rank.
+    "roots": ("world.Ibcast(np.zeros(1), root=rank).Wait()", ["MPI_Ibcast with root 0", "MPI_Ibcast with root 1"]),
+    # Rank 1 waits; rank 0 calls when all inquiries have been made.
+    "functions": (
+        "world.Ibarrier().Wait() if rank else (time.sleep(2), world.Ibcast(np.zeros(1)).Wait())",
+        ["MPI_Ibcast", "MPI_Ibarrier"],
+    ),
+    # Both have set up shared memory for blocking calls.
+    "a_barrier": (
+        "world.Barrier(), (world.Barrier() if rank else world.Bcast(np.zeros(1)))",
+        ["MPI_Bcast", "MPI_Barrier"],
+    ),
+    "a_blocking_call": (
+        "world.Ibarrier().Wait() if rank else (time.sleep(2), world.Barrier())",
+        ["MPI_Barrier", "MPI_Ibarrier"],
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["here", "messages", "hosts"])
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_different_calls_are_told_with_their_lines(job, python, tmp_path, name, way):
+    call, (first, second) = DIFFERENT[name]
+    outcome = job([python, script(tmp_path, f"import time\n{call}\n")], options=CHECK, env=way).wait(60)
+    calls = rf"rank 0 called {first}, at .*script.py:5, but rank 1 called {second}, at .*script.py:5"
+    assert re.search(calls, outcome.err), outcome.text

@@ -66,6 +66,7 @@ pub(crate) fn report(world: &Arc<World>) {
     let mut all = leftovers::messages(world);
     all.extend(differences());
     if check::is_on() {
+        all.extend(limosa_coll::check::late_differences());
         all.extend(requests());
         // Objects of a session may outlive MPI_Finalize.
         if Session::table().live().is_empty() {

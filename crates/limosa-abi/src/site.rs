@@ -2,7 +2,7 @@
 //! program compiled with `-g` that of the return address.
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
@@ -62,17 +62,44 @@ fn cached<T: Clone>(cache: &RwLock<BTreeMap<usize, T>>, address: usize, find: im
     found
 }
 
+unsafe extern "C" {
+    /// Calls `visit` with each frame of this thread, from the innermost one, until it returns anything but 0.
+    fn _Unwind_Backtrace(visit: extern "C" fn(*mut c_void, *mut c_void) -> c_int, argument: *mut c_void) -> c_int;
+    /// Returns the return address of a frame that is being visited.
+    fn _Unwind_GetIP(frame: *mut c_void) -> usize;
+}
+
+/// Result of [`_Unwind_Backtrace`]: there are no frames left.
+const END_OF_STACK: c_int = 5;
+
+/// Search for the innermost frame of the program.
+#[derive(Default)]
+struct Search {
+    frames: usize,
+    found: Option<usize>,
+}
+
+/// Looks at a frame; ends the search if it is one of the program.
+extern "C" fn visit(frame: *mut c_void, search: *mut c_void) -> c_int {
+    // SAFETY: the search of the caller of `_Unwind_Backtrace`, and the frame that it visits.
+    let (search, address) = unsafe { (&mut *search.cast::<Search>(), _Unwind_GetIP(frame)) };
+    search.frames += 1;
+    if is_of_program(address) {
+        search.found = Some(address);
+    }
+    if search.found.is_some() || search.frames == MOST_FRAMES { END_OF_STACK } else { 0 }
+}
+
 /// Returns the address to which this library returns, unless the program is an interpreter.
 fn return_address() -> Option<usize> {
     static IS_INTERPRETER: OnceLock<bool> = OnceLock::new();
     if *IS_INTERPRETER.get_or_init(is_interpreter) {
         return None;
     }
-    let mut frames = [std::ptr::null_mut::<c_void>(); MOST_FRAMES];
-    // SAFETY: the array has room for so many addresses.
-    let found = unsafe { libc::backtrace(frames.as_mut_ptr(), MOST_FRAMES as i32) };
-    let callers = &frames[..usize::try_from(found).ok()?];
-    callers.iter().map(|frame| *frame as usize).find(|frame| is_of_program(*frame))
+    let mut search = Search::default();
+    // SAFETY: `visit` uses its argument as the search that it is.
+    unsafe { _Unwind_Backtrace(visit, std::ptr::from_mut(&mut search).cast()) };
+    search.found
 }
 
 /// Returns whether the program is an interpreter, or unknown.

@@ -26,8 +26,8 @@ pub fn barrier(comm: &Comm) -> Result<()> {
 pub fn allgather_bytes(comm: &Comm, mine: &[u8]) -> Result<Vec<u8>> {
     let mut all = own_among_all(comm, mine);
     let blocks = Blocks::even(all.as_mut_ptr(), mine.len() as i64, Datatype::named(MPI_BYTE), comm.size(), "all")?;
-    let call = Call::begin(comm);
     check::agree_on_making(comm, Collective::Allgather)?;
+    let call = Call::begin(comm);
     allgather::run(&call.signed(Signature::making(Collective::Allgather)), None, &blocks)?;
     Ok(all)
 }
@@ -40,8 +40,8 @@ pub fn alltoall_bytes(comm: &Comm, parts: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     let byte = || Datatype::named(MPI_BYTE);
     let mut lengths: Vec<u64> = parts.iter().map(|part| part.len() as u64).collect();
     let blocks = Blocks::even(lengths.as_mut_ptr().cast(), 8, byte(), comm.size(), "lengths")?;
-    let call = Call::begin(comm);
     check::agree_on_making(comm, Collective::Alltoall)?;
+    let call = Call::begin(comm);
     alltoall::run(&call.signed(Signature::making(Collective::Alltoall)), None, &blocks)?;
     let displacements = |lengths: &[i64]| {
         let ends = lengths.iter().scan(0, |end: &mut i64, length| Some(std::mem::replace(end, *end + length)));

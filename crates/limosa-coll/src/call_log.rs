@@ -31,6 +31,7 @@ use parking_lot::Mutex;
 use super::disagreement::{self, Difference};
 use super::kind::{Signature, Sort};
 use super::numbers::{self, Counts, Numbers, Tagged};
+use limosa_mpi::check;
 use limosa_mpi::comm::Comm;
 use limosa_mpi::error::Error;
 use limosa_mpi::group::Group;
@@ -217,6 +218,9 @@ impl CallLog {
             Sort::Persistent => drop(entries.persistent.insert(number, signature)),
             _ => entries.own[sort as usize].set(number, signature),
         }
+        if is_compared_by_records(sort) {
+            return;
+        }
         let found = Sort::ALL
             .into_iter()
             .filter(|of| (*of == Sort::Blocking) == (sort == Sort::Blocking))
@@ -351,7 +355,7 @@ impl DifferingRanks {
 impl Listener for CallLog {
     fn unasked(&self, envelope: &Envelope) -> Option<ProgramJob> {
         let Tagged { sort, number, code } = numbers::read_tag(envelope.tag);
-        if code == 0 {
+        if code == 0 || is_compared_by_records(sort) {
             return None;
         }
         let latest = match sort {
@@ -374,6 +378,11 @@ impl Listener for CallLog {
             .map(|found| self.job(found))
             .or_else(|| self.listen(signature.sort(), number, Heard { said: Said::Whole(signature), from }))
     }
+}
+
+/// Whether records of calls of this sort are compared ([`crate::check`]), which name the lines of both ranks.
+fn is_compared_by_records(sort: Sort) -> bool {
+    check::is_on() && sort != Sort::Blocking
 }
 
 /// Calls its argument with each of some ranks.

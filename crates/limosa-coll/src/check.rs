@@ -8,36 +8,49 @@
 //! - *Different datatypes* are an error of the rank that expects others. It is raised after the operation, so no rank
 //!   waits for a rank that has given up.
 //!
-//! All exchanges are non-blocking operations of one sequence, whatever they precede, so all ranks take part in the same
-//! exchange even if they are about to call different functions. A blocking operation waits for two of them. The first
-//! comes before its arguments are read ([`agree`]), so that a rank with wrong arguments stays in step; the second comes
-//! before the operation begins ([`compare`]). For other operations there is one exchange, from the call that makes the
-//! request ([`Compared`]).
+//! Records are messages. Each rank sends its record to the next rank, so that of two ranks that differ a neighbour
+//! finds out, and to the ranks that get data from it. Records of all calls have numbers of one sequence, so that
+//! records of the same call meet even if ranks call different functions. A record is compared as soon as it arrives,
+//! by any thread in the library.
+//!
+//! A blocking operation compares twice. The first time is before its arguments are read ([`agree`]). The second is
+//! before the operation begins ([`compare`]), and ends with a barrier: no data move before all ranks have compared. A
+//! rank with wrong arguments makes up for the second comparison in its next call.
+//!
+//! Other operations compare once, from the call that makes the request ([`Compared`]). Their completion waits for the
+//! records of ranks whose data they get, and for no others. The record of the previous rank may arrive later: a
+//! difference is then the error of a later call, or told at the end ([`late_differences`]).
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use limosa_mpi::check::{self, HEADER};
 use limosa_mpi::comm::{Comm, Inter, Purpose};
 use limosa_mpi::consts::{MPI_BYTE, MPI_ERR_TYPE};
 use limosa_mpi::datatype::Datatype;
 use limosa_mpi::datatype::sequence::Sequence;
-use limosa_mpi::error::{Error, Result};
+use limosa_mpi::error::{Error, Result, error_of};
+use limosa_mpi::group::Group;
 use limosa_mpi::headers::{decode, encode};
 use limosa_mpi::observe::{Awaits, Waiting, current_call};
 use limosa_mpi::op::Op;
 use limosa_mpi::operation::{End, Operation};
-use limosa_p2p::{Interrupted, View};
+use limosa_p2p::matching::{Envelope, Pattern};
+use limosa_p2p::memory::Region;
+use limosa_p2p::{Completion, Engine, Interrupted, Mode, Peer, Started, View, in_service};
 use parking_lot::Mutex;
 
 use super::buffer::{Blocks, Buffer};
 use super::disagreement::{self, Difference};
 use super::inter::RootRole;
 use super::kind::{Collective, Signature};
-use super::{Call, alltoall};
+use super::numbers;
+use super::state::CommState;
+use super::{Call, barrier};
 
-/// Types that this rank sends to and expects from each rank; `None` where no data are sent, or nothing is known.
+/// Types that this rank sends to and expects from each rank; `None` where no data are sent. A rank waits for records of
+/// ranks from which it expects types, so those send them whatever their arguments: empty types if none are known.
 pub struct Types {
     /// The call, with its root and operation as far as they are known.
     signature: Signature,
@@ -68,6 +81,12 @@ impl Types {
     /// Types of an operation that moves no data, or of which only the function is known yet.
     pub fn none(comm: &Comm) -> Types {
         Types::new(comm.size(), |_| None, |_| None)
+    }
+
+    /// Types of a call that has failed before its arguments were compared.
+    fn of_failed(comm: &Comm) -> Types {
+        let types = Types::new(comm.size(), |_| Some(Sequence::default()), |_| None);
+        Types { signature: Signature::default(), ..types }
     }
 
     /// Adds the root. A root that is no rank is an error of the call.
@@ -105,7 +124,7 @@ impl Types {
 
     /// Types of an operation between two groups, unknown at this rank.
     pub fn unknown_between(inter: &Inter) -> Types {
-        Types::between(inter, |_| None, |_| None)
+        Types::between(inter, |_| Some(Sequence::default()), |_| None)
     }
 
     /// Types of a broadcast, a gather, a scatter or a reduction between two groups. `root` has the root's part, a
@@ -184,7 +203,7 @@ impl Types {
     pub fn gather(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Types {
         Types::new(
             call.size(),
-            |rank| send.filter(|_| rank as i32 == root).and_then(of),
+            |rank| (rank as i32 == root).then(|| send.map(Types::whole).unwrap_or_default()),
             |rank| receive.and_then(|blocks| of(&blocks.of(rank))),
         )
         .rooted(root)
@@ -192,9 +211,10 @@ impl Types {
 
     /// Types of a scatter.
     pub fn scatter(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Types {
+        let is_root = call.is_at(root);
         Types::new(
             call.size(),
-            |rank| send.and_then(|blocks| of(&blocks.of(rank))),
+            |rank| is_root.then(|| send.map(|blocks| Types::part(blocks, rank)).unwrap_or_default()),
             |rank| receive.filter(|_| rank as i32 == root).and_then(of),
         )
         .rooted(root)
@@ -212,11 +232,15 @@ impl Types {
         Types::new(call.size(), |rank| of(&send.of(rank)), |rank| of(&receive.of(rank)))
     }
 
-    /// Types of a reduction or a scan: all operands are alike.
+    /// Types of a reduction: all operands are alike.
     pub fn reduction(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op: &Op) -> Types {
-        let operand = send.or(receive).and_then(of);
-        let types = Types::new(call.size(), |_| operand.clone(), |_| operand.clone());
-        Types { signature: types.signature.with_op(op), ..types }
+        Types::combined(call, send.or(receive), op, |_| true, |_| true)
+    }
+
+    /// Types of a scan: operands go to higher ranks.
+    pub fn scan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Op) -> Types {
+        let me = call.rank();
+        Types::combined(call, send.or(Some(receive)), op, |rank| rank > me, |rank| rank < me)
     }
 
     /// Types of a reduction to a root.
@@ -227,25 +251,37 @@ impl Types {
         op: &Op,
         root: i32,
     ) -> Types {
-        Types::reduction(call, send, receive, op).rooted(root)
+        let is_root = call.is_at(root);
+        Types::combined(call, send.or(receive), op, |rank| rank as i32 == root, |_| is_root).rooted(root)
     }
 
-    /// Returns the error of the first datatype from another rank that this rank does not expect.
-    fn mismatch(&self, headers: &Headers) -> Option<Error> {
-        self.expects.iter().enumerate().find_map(|(rank, expected)| {
-            let expected = expected.as_ref()?;
-            let found = headers.of_rank(rank)?.difference(expected)?;
-            let sender = match rank.checked_sub(self.remote.start).filter(|_| self.remote.contains(&rank)) {
-                Some(rank) => format!("rank {rank} of the remote group"),
-                None => format!("rank {rank}"),
-            };
-            let detail = format!(
-                "{sender} passes {} where this rank expects {}: the datatypes of the ranks do not match",
-                found.left.name(),
-                found.right.name()
-            );
-            Some(Error::new(MPI_ERR_TYPE, detail))
-        })
+    /// Types of a reduction whose operands go to some ranks, and come from some ranks.
+    fn combined(
+        call: &Call<'_>,
+        operand: Option<&Buffer>,
+        op: &Op,
+        is_sent: impl Fn(usize) -> bool,
+        is_expected: impl Fn(usize) -> bool,
+    ) -> Types {
+        let operand = operand.map(Types::whole).unwrap_or_default();
+        let when = |is: bool| is.then(|| operand.clone());
+        let types = Types::new(call.size(), |rank| when(is_sent(rank)), |rank| when(is_expected(rank)));
+        Types { signature: types.signature.with_op(op), ..types }
+    }
+
+    /// Returns the error if a rank passes a datatype that this rank does not expect.
+    fn mismatch(&self, rank: usize, passed: &Sequence) -> Option<Error> {
+        let found = passed.difference(self.expects[rank].as_ref()?)?;
+        let sender = match rank.checked_sub(self.remote.start).filter(|_| self.remote.contains(&rank)) {
+            Some(rank) => format!("rank {rank} of the remote group"),
+            None => format!("rank {rank}"),
+        };
+        let detail = format!(
+            "{sender} passes {} where this rank expects {}: the datatypes of the ranks do not match",
+            found.left.name(),
+            found.right.name()
+        );
+        Some(Error::new(MPI_ERR_TYPE, detail))
     }
 }
 
@@ -255,91 +291,241 @@ const NAME_WORDS: usize = 4;
 const SITE_WORDS: usize = 27;
 const WORDS: usize = TYPE_WORDS + 1 + NAME_WORDS + SITE_WORDS;
 
-/// Returns a text as a number of words, ended by a zero byte if it is shorter; no text if it is longer.
-fn words_of_text(text: &str, words: usize) -> impl Iterator<Item = u64> {
-    let text = if text.len() <= 8 * words { text.as_bytes() } else { &[] };
-    (0..words).map(move |word| {
-        let bytes = |at: usize| text.get(8 * word + at).copied().unwrap_or(0);
-        u64::from_ne_bytes(std::array::from_fn(bytes))
-    })
+/// Writes a text, ended by a zero byte if it is shorter than the words; no text if it is longer.
+fn write_text(words: &mut [u64], text: &str) {
+    if text.len() <= 8 * words.len() {
+        for (word, part) in words.iter_mut().zip(text.as_bytes().chunks(8)) {
+            let mut bytes = [0; 8];
+            bytes[..part.len()].copy_from_slice(part);
+            *word = u64::from_ne_bytes(bytes);
+        }
+    }
 }
 
-fn text_of_words(words: &[AtomicU64]) -> String {
-    let bytes = words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes());
+fn read_text(words: &[u64]) -> String {
+    let bytes = words.iter().flat_map(|word| word.to_ne_bytes());
     String::from_utf8_lossy(&bytes.take_while(|byte| *byte != 0).collect::<Vec<u8>>()).into_owned()
 }
 
-/// Records to and from all ranks.
-struct Headers {
-    out: Vec<AtomicU64>,
-    arrived: Vec<AtomicU64>,
+/// Returns the memory of a record.
+fn region(start: *const u8) -> Result<Region> {
+    Ok(Blocks::even(start.cast_mut(), 8 * WORDS as i64, Datatype::named(MPI_BYTE), 1, "record")?.region(0))
 }
 
-impl Headers {
-    fn new(types: &Types) -> Headers {
+/// The record of a rank's call.
+#[derive(Clone)]
+struct Record([u64; WORDS]);
+
+impl Record {
+    /// Makes the record of this rank's call, without types.
+    fn own(signature: Signature) -> Record {
         let call = current_call();
-        let (name, site) = (call.strip_suffix("_c").unwrap_or(call), check::site());
-        let mut out = Vec::with_capacity(types.sends.len() * WORDS);
-        for sequence in &types.sends {
-            out.extend(sequence.as_ref().map_or([0; TYPE_WORDS], encode));
-            out.push(types.signature.word().into());
-            out.extend(words_of_text(name, NAME_WORDS));
-            out.extend(words_of_text(&site, SITE_WORDS));
+        let mut record = Record([0; WORDS]);
+        record.0[TYPE_WORDS] = signature.word().into();
+        let (name, site) = record.0[TYPE_WORDS + 1..].split_at_mut(NAME_WORDS);
+        write_text(name, call.strip_suffix("_c").unwrap_or(call));
+        write_text(site, &check::site());
+        record
+    }
+
+    /// Copies the record, with these types.
+    fn with(&self, types: Option<&Sequence>) -> Box<Record> {
+        let mut copy = Box::new(self.clone());
+        if let Some(types) = types {
+            copy.0[..TYPE_WORDS].copy_from_slice(&encode(types));
         }
-        let arrived = out.iter().map(|_| AtomicU64::new(0)).collect();
-        Headers { arrived, out: out.into_iter().map(AtomicU64::new).collect() }
+        copy
     }
 
-    fn blocks(words: &[AtomicU64]) -> Result<Blocks> {
-        let base = words.as_ptr().cast_mut().cast::<u8>();
-        Blocks::even(base, 8 * WORDS as i64, Datatype::named(MPI_BYTE), words.len() / WORDS, "headers")
+    /// Returns the types that the rank sends to this one.
+    fn types(&self) -> Option<Sequence> {
+        decode(&std::array::from_fn(|i| self.0[i]))
     }
 
-    /// Starts the exchange of records with all ranks of a communicator.
-    fn exchange(&self, comm: &Comm) -> Result<Arc<dyn Operation>> {
-        let twin = comm.twin(Purpose::Checks);
-        let (out, arrived) = (Headers::blocks(&self.out)?, Headers::blocks(&self.arrived)?);
-        let plan = alltoall::background(&Call::begin_nonblocking(twin), Some(&out), &arrived)?;
-        let exchange = plan.into_operation(twin);
-        exchange.clone().start()?;
+    fn signature(&self) -> Option<Signature> {
+        Signature::of_word(self.0[TYPE_WORDS] as u32)
+    }
+
+    /// Returns how this call differs from another rank's, if it does.
+    fn difference(&self, other: &Record) -> Option<Difference> {
+        let (first, second) = (self.signature()?, other.signature()?);
+        (first != second).then_some(Difference { first, second })
+    }
+
+    /// Describes the call, as far as its signature differs from `other`.
+    fn describe(&self, signature: Signature, other: Signature) -> String {
+        let (name, site) = self.0[TYPE_WORDS + 1..].split_at(NAME_WORDS);
+        let line = check::site_in_words(&read_text(site));
+        format!("{}{}{line}", read_text(name), signature.distinction(other))
+    }
+}
+
+/// Sentences about ranks that differ which no call has returned as an error yet, by the context of the communicator.
+static UNTOLD: Mutex<Vec<(u64, String)>> = Mutex::new(Vec::new());
+
+/// Passes on the error of a communicator's collectives, which a call returns.
+fn told(context: u64, error: Error) -> Error {
+    UNTOLD.lock().retain(|(of, _)| *of != context);
+    error
+}
+
+/// Returns the differences between calls that no call has returned as an error, for the end of the program.
+pub fn late_differences() -> Vec<String> {
+    std::mem::take(&mut *UNTOLD.lock()).into_iter().map(|(_, sentence)| sentence).collect()
+}
+
+/// The comparison that an exchange is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The first one of a blocking call.
+    Functions,
+    /// The second one of a blocking call.
+    Arguments,
+    /// The only one of a call in the background.
+    Background,
+}
+
+/// The exchange of the records of one call.
+struct Exchange {
+    /// Context of the communicator's collectives, its members, and the rank of this process.
+    context: u64,
+    group: Arc<Group>,
+    me: usize,
+    types: Types,
+    own: Record,
+    /// Number of records that the call waits for and that have not been compared.
+    awaited: AtomicUsize,
+    outcome: Mutex<Outcome>,
+}
+
+#[derive(Default)]
+struct Outcome {
+    /// The error of all ranks: two of them differ, or an error of the machine.
+    failure: Option<Error>,
+    /// The error of this rank: it gets a datatype that it does not expect.
+    mismatch: Option<Error>,
+}
+
+impl Exchange {
+    /// Starts the exchange of a call, which waits for the records of ranks whose data it gets, and, if it is blocking,
+    /// for the record of the previous rank.
+    ///
+    /// # Errors
+    /// The collectives of the communicator have ended; errors of the machine.
+    fn start(comm: &Comm, types: Types, stage: Stage) -> Result<Arc<Exchange>> {
+        let (engine, twin, me) = (comm.engine(), comm.twin(Purpose::Checks), comm.rank() as usize);
+        let context = comm.coll_context();
+        if let Some(failure) = engine.is_impaired().then(|| engine.lost_group(context)).flatten() {
+            return Err(told(context, error_of(failure)));
+        }
+        let is_half_compared = CommState::of(twin).is_half_compared.swap(stage == Stage::Functions, Ordering::Relaxed);
+        if is_half_compared && stage != Stage::Arguments {
+            compare(comm, Types::of_failed(comm))?;
+            CommState::of(twin).is_half_compared.store(stage == Stage::Functions, Ordering::Relaxed);
+        }
+        let tag = numbers::tag(CommState::of(twin).numbers.next_record(), Signature::default());
+        let source = |rank: usize| {
+            let is_previous = rank + 1 == me;
+            let is_awaited = types.expects[rank].is_some() || (is_previous && stage != Stage::Background);
+            (is_awaited || is_previous).then_some((rank, is_awaited))
+        };
+        let others = (0..types.expects.len()).filter(|rank| *rank != me);
+        let sources: Vec<(usize, bool)> = others.clone().filter_map(source).collect();
+        let exchange = Arc::new(Exchange {
+            context,
+            group: comm.group().clone(),
+            me,
+            own: Record::own(types.signature),
+            awaited: AtomicUsize::new(sources.iter().filter(|(_, is_awaited)| *is_awaited).count()),
+            outcome: Mutex::new(Outcome {
+                failure: None,
+                mismatch: types.sends[me].as_ref().and_then(|own| types.mismatch(me, own)),
+            }),
+            types,
+        });
+        let (context, mine) = (twin.coll_context(), me as i32);
+        for (rank, is_awaited) in sources {
+            exchange.receive(engine, &Pattern { context, source: Some(rank as i32), tag: Some(tag) }, is_awaited)?;
+        }
+        for rank in others.filter(|rank| exchange.types.sends[*rank].is_some() || *rank == me + 1) {
+            exchange.send(engine, rank, twin.world_rank_of(rank as i32)?, &Envelope { context, source: mine, tag })?;
+        }
         Ok(exchange)
     }
 
-    fn record(&self, rank: usize) -> &[AtomicU64] {
-        &self.arrived[rank * WORDS..][..WORDS]
-    }
-
-    /// Returns the types that a rank sends to this one.
-    fn of_rank(&self, rank: usize) -> Option<Sequence> {
-        decode(&std::array::from_fn(|i| self.record(rank)[i].load(Ordering::Relaxed)))
-    }
-
-    fn signature(&self, rank: usize) -> Option<Signature> {
-        Signature::of_word(self.record(rank)[TYPE_WORDS].load(Ordering::Relaxed) as u32)
-    }
-
-    /// Returns the error of all ranks if two of them have called different functions, or with different roots or
-    /// operations.
-    fn difference(&self) -> Option<Error> {
-        let mut known = (0..self.out.len() / WORDS).filter_map(|rank| Some((rank, self.signature(rank)?)));
-        let (rank, first) = known.next()?;
-        let (other, second) = known.find(|(_, signature)| *signature != first)?;
-        let call = |rank: usize, signature: Signature, other: Signature| {
-            let (name, site) = self.record(rank)[TYPE_WORDS + 1..].split_at(NAME_WORDS);
-            let line = check::site_in_words(&text_of_words(site));
-            format!("{}{}{line}", text_of_words(name), signature.distinction(other))
-        };
-        let calls = [call(rank, first, second), call(other, second, first)];
-        Some(disagreement::error_in_words([Some(rank), Some(other)], Difference { first, second }, calls))
-    }
-
-    /// Returns the verdict of a finished exchange: `Err` ends the collectives of the communicator, and an `Error` is
-    /// this rank's own, after the operation.
-    fn judge(&self, comm: &Comm, types: &Types) -> Result<Option<Error>> {
-        match self.difference() {
-            Some(error) => Err(disagreement::raise(comm.engine(), comm.coll_context(), comm.group(), error)),
-            None => Ok(types.mismatch(self)),
+    /// Sends this rank's record to another rank.
+    fn send(&self, engine: &Engine, rank: usize, peer: Peer, envelope: &Envelope) -> Result<()> {
+        let record = self.own.with(self.types.sends[rank].as_ref());
+        match engine.send(peer, envelope, region(record.0.as_ptr().cast())?, Mode::Standard) {
+            Ok(Started::Done) => Ok(()),
+            Ok(Started::Pending(id)) => {
+                engine.then_lazily(id, Box::new(move |_, _| drop(record)));
+                Ok(())
+            }
+            Err(failure) => Err(told(self.context, error_of(failure))),
         }
+    }
+
+    /// Starts the receive of another rank's record.
+    fn receive(self: &Arc<Exchange>, engine: &Engine, pattern: &Pattern, is_awaited: bool) -> Result<()> {
+        let memory = Box::new([const { AtomicU64::new(0) }; WORDS]);
+        let id = engine.receive(pattern, region(memory.as_ptr().cast())?);
+        let (exchange, rank) = (self.clone(), pattern.source.unwrap_or_default() as usize);
+        let then = move |engine: &Engine, end: Completion| {
+            let record = Record(std::array::from_fn(|i| memory[i].load(Ordering::Relaxed)));
+            let arrived = end.failure.map_or(Ok(record), |failure| Err(error_of(*failure)));
+            exchange.take(engine, rank, arrived, is_awaited);
+        };
+        engine.then_lazily(id, Box::new(then));
+        Ok(())
+    }
+
+    /// Compares the record of another rank, or takes the reason why it has not come.
+    fn take(self: Arc<Exchange>, engine: &Engine, rank: usize, arrived: Result<Record>, is_awaited: bool) {
+        let differs = arrived.as_ref().is_ok_and(|record| self.own.difference(record).is_some());
+        if differs && in_service() {
+            // Service threads have small stacks, and finding source lines runs much code.
+            return engine.leave_to_program(Box::new(move |engine| self.take(engine, rank, arrived, is_awaited)));
+        }
+        let (failure, mismatch) = match arrived {
+            Ok(record) if differs => (self.raise(engine, rank, &record), None),
+            Ok(record) => (None, record.types().and_then(|passed| self.types.mismatch(rank, &passed))),
+            // A call that does not need the other rank completes without it.
+            Err(error) => (is_awaited.then_some(error), None),
+        };
+        {
+            // Not held above: the engine may take records meanwhile.
+            let mut outcome = self.outcome.lock();
+            outcome.failure = outcome.failure.take().or(failure);
+            outcome.mismatch = outcome.mismatch.take().or(mismatch);
+        }
+        if is_awaited && self.awaited.fetch_sub(1, Ordering::AcqRel) == 1 {
+            engine.notify();
+        }
+    }
+
+    /// Ends the collectives of the communicator, because another rank's call differs from this one. Returns the error.
+    #[cold]
+    fn raise(&self, engine: &Engine, rank: usize, record: &Record) -> Option<Error> {
+        let (own, other) = ((self.me, &self.own), (rank, record));
+        let [(rank, record), (other, other_record)] = if rank < self.me { [other, own] } else { [own, other] };
+        let difference = record.difference(other_record)?;
+        let Difference { first, second } = difference;
+        let (ranks, calls) =
+            ([Some(rank), Some(other)], [record.describe(first, second), other_record.describe(second, first)]);
+        UNTOLD.lock().push((self.context, disagreement::sentence(ranks, &calls)));
+        let error = disagreement::error_in_words(ranks, difference, &calls);
+        Some(disagreement::raise(engine, self.context, &self.group, error))
+    }
+
+    /// Whether all awaited records were compared. If a member dies or ranks differ, the receives end too.
+    fn is_over(&self) -> bool {
+        self.awaited.load(Ordering::Acquire) == 0
+    }
+
+    /// Waits for the awaited records.
+    fn wait(&self, engine: &Engine, waiting: &Waiting<'_>) -> std::result::Result<(), Interrupted> {
+        engine.block_on(&mut |_| self.is_over(), waiting)
     }
 }
 
@@ -356,7 +542,7 @@ fn wait_for(comm: &Comm, operation: &dyn Operation, waiting: &Waiting<'_>) -> st
 /// # Errors
 /// Ranks have called different functions; errors of the machine.
 pub fn agree(comm: &Comm) -> Result<()> {
-    if check::is_on() { compare(comm, &Types::none(comm)).map(drop) } else { Ok(()) }
+    if check::is_on() { exchange(comm, Types::none(comm), Stage::Functions).map(drop) } else { Ok(()) }
 }
 
 /// As [`agree`], for a function that makes a communicator or another object.
@@ -364,7 +550,9 @@ pub(crate) fn agree_on_making(comm: &Comm, kind: Collective) -> Result<()> {
     if !check::is_on() {
         return Ok(());
     }
-    compare(comm, &Types { signature: Signature::making(kind), ..Types::none(comm) }).map(drop)
+    let types = || Types { signature: Signature::making(kind), ..Types::none(comm) };
+    exchange(comm, types(), Stage::Functions)?;
+    compare(comm, types()).map(drop)
 }
 
 /// Compares the calls of a blocking operation; returns the error that this rank raises after the operation.
@@ -372,94 +560,88 @@ pub(crate) fn agree_on_making(comm: &Comm, kind: Collective) -> Result<()> {
 /// # Errors
 /// Ranks have called different functions, or with different roots or operations; errors of the machine.
 #[cold]
-pub fn compare(comm: &Comm, types: &Types) -> Result<Option<Error>> {
-    let headers = Headers::new(types);
-    let exchange = headers.exchange(comm)?;
-    if let Err(interrupted) = wait_for(comm, &*exchange, &Waiting::collective(comm, None)) {
-        // The exchange continues to use them.
-        std::mem::forget(headers);
-        comm.engine().fall_out_of_step(comm.coll_context());
-        return Err(interrupted.into());
-    }
-    match exchange.finish().and_then(|end| end.error) {
-        Some(error) => Err(error),
-        None => headers.judge(comm, types),
+pub fn compare(comm: &Comm, types: Types) -> Result<Option<Error>> {
+    let mismatch = exchange(comm, types, Stage::Arguments)?;
+    let twin = comm.twin(Purpose::Checks);
+    let barrier = barrier::background(&Call::begin_nonblocking(twin))?.into_operation(twin);
+    barrier.clone().start()?;
+    wait_for(comm, &*barrier, &Waiting::collective(comm, None))
+        .map_err(|interrupted| out_of_step(comm, interrupted))?;
+    match barrier.finish().and_then(|end| end.error) {
+        Some(error) => Err(told(comm.coll_context(), error)),
+        None => Ok(mismatch),
     }
 }
 
-/// An operation in the background together with the exchange of its types.
+/// Exchanges the records of a blocking call; returns the error about datatypes.
+fn exchange(comm: &Comm, types: Types, stage: Stage) -> Result<Option<Error>> {
+    let exchange = Exchange::start(comm, types, stage)?;
+    exchange
+        .wait(comm.engine(), &Waiting::collective(comm, None))
+        .map_err(|interrupted| out_of_step(comm, interrupted))?;
+    let Outcome { failure, mismatch } = std::mem::take(&mut *exchange.outcome.lock());
+    failure.map_or(Ok(mismatch), |error| Err(told(comm.coll_context(), error)))
+}
+
+#[cold]
+fn out_of_step(comm: &Comm, interrupted: Interrupted) -> Error {
+    comm.engine().fall_out_of_step(comm.coll_context());
+    interrupted.into()
+}
+
+/// An operation in the background together with the exchange of its records.
 pub struct Compared {
     comm: Arc<Comm>,
     operation: Arc<dyn Operation>,
-    exchange: Arc<dyn Operation>,
-    types: Types,
-    headers: Headers,
-    /// Whether the exchange is over and its end was taken.
-    is_settled: AtomicBool,
-    /// The error found by the exchange. The lock is held while the end of the exchange is taken.
-    error: Mutex<Option<Error>>,
+    exchange: Arc<Exchange>,
+    /// Whether only the exchange is missing, as far as is known.
+    has_ended: AtomicBool,
 }
 
 impl Compared {
     /// Starts the exchange for an operation that is going to be started.
     ///
     /// # Errors
-    /// Those of planning the exchange.
+    /// Those of starting the exchange.
     #[cold]
     pub fn begin(comm: &Arc<Comm>, types: Types, operation: Arc<dyn Operation>) -> Result<Arc<dyn Operation>> {
-        let headers = Headers::new(&types);
-        let exchange = headers.exchange(comm)?;
-        let (is_settled, error) = (AtomicBool::new(false), Mutex::new(None));
-        Ok(Arc::new(Compared { comm: comm.clone(), operation, exchange, types, headers, is_settled, error }))
-    }
-
-    /// Whether the exchange is over.
-    fn settle(&self) -> bool {
-        if self.is_settled.load(Ordering::Acquire) {
-            return true;
-        }
-        if !self.exchange.progress() {
-            return false;
-        }
-        let mut error = self.error.lock();
-        if !self.is_settled.load(Ordering::Acquire) {
-            if let Some(End { error: None, .. }) = self.exchange.finish() {
-                *error = self.headers.judge(&self.comm, &self.types).unwrap_or_else(Some);
-            }
-            self.is_settled.store(true, Ordering::Release);
-        }
-        true
+        let (exchange, has_ended) = (Exchange::start(comm, types, Stage::Background)?, AtomicBool::new(false));
+        Ok(Arc::new(Compared { comm: comm.clone(), operation, exchange, has_ended }))
     }
 
     fn with_error(&self, end: End) -> End {
-        End { error: end.error.or_else(|| self.error.lock().clone()), ..end }
+        let Outcome { failure, mismatch } = &*self.exchange.outcome.lock();
+        let error = failure.clone().or(end.error).map(|error| told(self.exchange.context, error));
+        End { error: error.or_else(|| mismatch.clone()), ..end }
     }
 }
 
 impl Operation for Compared {
     fn start(self: Arc<Self>) -> Result<()> {
+        self.has_ended.store(false, Ordering::Relaxed);
         self.operation.clone().start()
     }
 
     fn progress(&self) -> bool {
-        let is_settled = self.settle();
-        self.operation.progress() && is_settled
+        let has_ended = self.operation.progress();
+        self.has_ended.store(has_ended, Ordering::Release);
+        has_ended && self.exchange.is_over()
     }
 
     fn is_ready(&self, view: &View<'_>) -> bool {
-        let part = if self.is_settled.load(Ordering::Acquire) { &self.operation } else { &self.exchange };
-        part.is_ready(view)
+        // While records are missing, other ranks may already need the operation's next step.
+        if self.has_ended.load(Ordering::Acquire) { self.exchange.is_over() } else { self.operation.is_ready(view) }
     }
 
     fn finish(&self) -> Option<End> {
-        if self.settle() { self.operation.finish().map(|end| self.with_error(end)) } else { None }
+        if self.exchange.is_over() { self.operation.finish().map(|end| self.with_error(end)) } else { None }
     }
 
     fn look(&self) -> Option<End> {
-        if !self.settle() {
+        if !self.exchange.is_over() {
             self.comm.engine().poll();
         }
-        if self.settle() { self.operation.look().map(|end| self.with_error(end)) } else { None }
+        if self.exchange.is_over() { self.operation.look().map(|end| self.with_error(end)) } else { None }
     }
 
     fn cancel(&self) -> Result<()> {
@@ -471,22 +653,17 @@ impl Operation for Compared {
     }
 
     fn wait(&self, waiting: &Waiting<'_>) -> std::result::Result<bool, Interrupted> {
-        if !self.settle() {
-            wait_for(&self.comm, &*self.exchange, waiting)?;
-            self.settle();
-        }
         wait_for(&self.comm, &*self.operation, waiting)?;
+        self.exchange.wait(self.comm.engine(), waiting)?;
         Ok(true)
     }
 
     fn begin_sleep(&self) {
-        self.exchange.begin_sleep();
         self.operation.begin_sleep();
     }
 
     fn end_sleep(&self) {
         self.operation.end_sleep();
-        self.exchange.end_sleep();
     }
 
     fn keeps_memory(&self) -> bool {
@@ -494,6 +671,10 @@ impl Operation for Compared {
     }
 
     fn awaits(&self) -> Option<Awaits<'_>> {
-        self.operation.awaits()
+        match self.operation.awaits()? {
+            // Inquiries would find the same as records, but without lines.
+            Awaits::Collective { comm, started, .. } => Some(Awaits::Collective { comm, started, inquiry: None }),
+            awaits => Some(awaits),
+        }
     }
 }

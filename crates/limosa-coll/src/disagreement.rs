@@ -21,6 +21,7 @@ use parking_lot::Mutex;
 
 use super::kind::Signature;
 use limosa_mpi::check;
+use limosa_mpi::comm::{Comm, Purpose};
 use limosa_mpi::error::{Error, error_of};
 use limosa_mpi::group::Group;
 
@@ -80,12 +81,12 @@ pub(crate) fn warn([rank, other, leader]: [usize; 3], difference: Difference, si
 #[cold]
 pub(crate) fn error(ranks: [Option<usize>; 2], difference: Difference) -> Error {
     let Difference { first, second } = difference;
-    error_in_words(ranks, difference, [first.describe(second), second.describe(first)])
+    error_in_words(ranks, difference, &[first.describe(second), second.describe(first)])
 }
 
 /// As [`error`], with the calls of both ranks in words.
 #[cold]
-pub(crate) fn error_in_words(ranks: [Option<usize>; 2], difference: Difference, calls: [String; 2]) -> Error {
+pub(crate) fn error_in_words(ranks: [Option<usize>; 2], difference: Difference, calls: &[String; 2]) -> Error {
     let detail = format!(
         "{}: all ranks must call the same collectives in the same order, with the same root and operation; collectives \
          on this communicator fail from now on",
@@ -95,7 +96,7 @@ pub(crate) fn error_in_words(ranks: [Option<usize>; 2], difference: Difference, 
 }
 
 /// Describes the calls of two ranks.
-fn sentence(ranks: [Option<usize>; 2], calls: [String; 2]) -> String {
+pub(crate) fn sentence(ranks: [Option<usize>; 2], calls: &[String; 2]) -> String {
     let named = |rank: Option<usize>| rank.map_or_else(|| "another rank".to_owned(), |rank| format!("rank {rank}"));
     format!("{} called {}, but {} called {}", named(ranks[0]), calls[0], named(ranks[1]), calls[1])
 }
@@ -103,15 +104,19 @@ fn sentence(ranks: [Option<usize>; 2], calls: [String; 2]) -> String {
 /// Describes the different calls of two ranks, for the end of the program.
 pub(crate) fn in_words(ranks: [usize; 2], difference: Difference) -> String {
     let Difference { first, second } = difference;
-    sentence(ranks.map(Some), [first.describe(second), second.describe(first)])
+    sentence(ranks.map(Some), &[first.describe(second), second.describe(first)])
 }
 
 /// Ends all collectives on a context of a group, because two of its ranks differ. Returns the error of this rank, which
 /// may be about a difference that was found earlier.
 #[cold]
 pub(crate) fn raise(engine: &Engine, context: u64, group: &Group, error: Error) -> Error {
-    let peers = (0..group.size()).filter_map(|rank| group.world_rank(rank));
-    engine.end_group(context, peers, error.class, &error.detail);
+    let peers = || (0..group.size()).filter_map(|rank| group.world_rank(rank));
+    if check::is_on() {
+        // Ranks may wait for the records of a call that comes no more.
+        engine.end_group(Comm::twin_context(context, Purpose::Checks), peers(), error.class, &error.detail);
+    }
+    engine.end_group(context, peers(), error.class, &error.detail);
     engine.lost_group(context).map_or(error, error_of)
 }
 

@@ -50,6 +50,12 @@ impl Numbers {
         number
     }
 
+    /// Draws the number of the next exchange of records ([`super::check`]), counted as a blocking collective. Several
+    /// threads may begin operations in the background.
+    pub(super) fn next_record(&self) -> u64 {
+        self.blocking.fetch_add(1, Ordering::AcqRel)
+    }
+
     /// Draws the number of the next non-blocking or persistent collective, from 0.
     pub(super) fn next_background(&self) -> u64 {
         self.background.fetch_add(1, Ordering::AcqRel)

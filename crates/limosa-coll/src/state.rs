@@ -1,5 +1,6 @@
 //! State of collectives on a communicator.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
 
 use super::background::Mailboxes;
@@ -32,6 +33,9 @@ pub(super) struct CommState {
     neighbours: OnceLock<Arc<Neighbours>>,
     /// Log of this rank's calls, opened at the first collective.
     log: OnceLock<Arc<CallLog>>,
+    /// Whether the checks have compared the function of this rank's latest blocking call and not yet its arguments.
+    /// Used on the communicator of the checks.
+    pub(super) is_half_compared: AtomicBool,
 }
 
 impl CommState {

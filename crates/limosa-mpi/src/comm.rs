@@ -202,12 +202,17 @@ impl Comm {
     /// for that.
     pub fn twin(&self, purpose: Purpose) -> &Arc<Comm> {
         self.twins[purpose as usize].get_or_init(|| {
-            let context = mix(self.context, TWIN_CONTEXTS[purpose as usize]) & !1;
+            let context = Comm::twin_context(self.coll_context(), purpose) & !1;
             let twin =
                 Comm::bare(self.world.clone(), context, self.group.clone(), self.rank, Errhandler::fatal(), None);
             twin.set_name(&self.name());
             registry::enrol(twin)
         })
+    }
+
+    /// Returns the context of the collectives of the twin of the communicator with such a context.
+    pub fn twin_context(coll_context: u64, purpose: Purpose) -> u64 {
+        mix(coll_context & !1, TWIN_CONTEXTS[purpose as usize]) | 1
     }
 
     /// Returns the world that the members belong to.

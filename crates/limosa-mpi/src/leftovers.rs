@@ -19,15 +19,19 @@ const MOST_LOOKS: u32 = 1000;
 /// Without the checks only those whose senders wait for them.
 pub fn messages(world: &World) -> Vec<String> {
     let Some(engine) = world.engine_if_any() else { return Vec::new() };
-    let (mut held, mut idle) = (engine.holdings().unexpected, 0);
+    let look = || {
+        let holdings = engine.holdings();
+        (holdings.unexpected, holdings.posted)
+    };
+    let (mut before, mut idle) = (look(), 0);
     for _ in 0..MOST_LOOKS {
         if idle == IDLE_LOOKS {
             break;
         }
         engine.poll();
-        let now = engine.holdings().unexpected;
-        idle = if now == held { idle + 1 } else { 0 };
-        held = now;
+        let now = look();
+        idle = if now == before { idle + 1 } else { 0 };
+        before = now;
     }
     let describe = |message: Unreceived| {
         let (source, tag) = (message.envelope.source, message.envelope.tag);

@@ -16,8 +16,8 @@ use crate::handlers::{self, Chapter, DeathHook, Handler};
 use crate::interrupt::Interrupted;
 use crate::matching::{Envelope, Pattern};
 use crate::memory::Region;
-use crate::request::{Completion, Continuation, Failure, Label, Owner, Phase, RequestId, Short, Taken, Unknown};
-use crate::state::{Begun, Concerns, Mode, ProgramJob, ProtocolState};
+use crate::request::{Completion, Failure, Label, Owner, Phase, RequestId, Short, Taken, Unknown};
+use crate::state::{Begun, Concerns, Mode, ProtocolState};
 use limosa_base::alarm::Alarm;
 use limosa_base::biased::Biased;
 use limosa_base::doorbell::DoorbellState;
@@ -750,34 +750,6 @@ impl Engine {
             core.state.requests.remove(id);
         } else if let Some(request) = core.state.requests.get_mut(id) {
             request.owner = Owner::Released;
-        }
-    }
-
-    /// Runs `then` when the request is complete (at once, if it is), without the lock, and frees the request.
-    pub fn then(&self, id: RequestId, then: Continuation) {
-        let mut core = self.core.lock();
-        if core.state.end_of(id).is_some() {
-            let end = core.state.requests.remove(id).unwrap_or_default();
-            drop(core);
-            then(self, end);
-            return;
-        }
-        let state = &mut core.state;
-        if let Some(request) = state.requests.get_mut(id) {
-            request.owner = Owner::Continuation(then);
-            state.continuations += 1;
-        }
-        self.leave(core);
-    }
-
-    /// Leaves a job to the next thread of the program that enters the library, which runs it without the lock: for work
-    /// that service threads must not do ([`in_service`]).
-    pub fn leave_to_program(&self, job: ProgramJob) {
-        let mut core = self.core.lock();
-        core.state.for_program.push(job);
-        core.state.continuations += 1;
-        if core.sleepers > 0 {
-            self.doorbell.wake_own();
         }
     }
 

@@ -203,8 +203,9 @@ pub(crate) enum Owner {
     Waiter,
     /// None: the slot is freed on completion.
     Released,
-    /// This function, which is run on completion; the slot is freed.
-    Continuation(Continuation),
+    /// This function, which is run on completion; the slot is freed. `is_served`: service threads complete it while the
+    /// program computes.
+    Continuation { then: Continuation, is_served: bool },
 }
 
 /// List of contiguous pieces (address, length), in the form that a peer reads.

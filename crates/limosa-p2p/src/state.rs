@@ -205,7 +205,7 @@ pub(crate) struct ProtocolState {
     pub interest: usize,
     /// Layers that serve peers: another reason.
     pub served: usize,
-    /// Requests with continuations: a reason to serve all traffic.
+    /// Requests with continuations that are served: a reason to serve all traffic.
     pub continuations: usize,
     /// Set when a completion may concern a sleeping thread.
     pub completed: bool,
@@ -346,9 +346,9 @@ impl ProtocolState {
             let request = self.requests.get_mut(id).expect("it was there a moment ago");
             let owner = std::mem::replace(&mut request.owner, Owner::Released);
             let completion = self.requests.remove(id).expect("it was there a moment ago");
-            if let Owner::Continuation(then) = owner {
+            if let Owner::Continuation { then, is_served } = owner {
                 self.completed = true;
-                self.continuations -= 1;
+                self.continuations -= usize::from(is_served);
                 self.jobs.push(UnlockedJob::Continue(then, completion));
             }
         }

@@ -530,7 +530,7 @@ pub(crate) fn plan_scan<F: Form>(
     inter::refuse(comm)?;
     let call = F::begin(comm)?;
     let (send, receive) = operands(cx, sendbuf, recvbuf, count, &datatype)?;
-    let types = || Types::reduction(&call, send.as_ref(), Some(&receive), op);
+    let types = || Types::scan(&call, send.as_ref(), &receive, op);
     perform!(cx, form, comm, types(), scan::{run, background}(&call, send.as_ref(), &receive, op))
 }
 
@@ -547,6 +547,6 @@ pub(crate) fn plan_exscan<F: Form>(
     inter::refuse(comm)?;
     let call = F::begin(comm)?;
     let (send, receive) = operands(cx, sendbuf, recvbuf, count, &datatype)?;
-    let types = || Types::reduction(&call, send.as_ref(), Some(&receive), op);
+    let types = || Types::scan(&call, send.as_ref(), &receive, op);
     perform!(cx, form, comm, types(), scan::{run_exclusive, background_exclusive}(&call, send.as_ref(), &receive, op))
 }

@@ -51,9 +51,8 @@ pub(crate) struct Blocking;
 impl Form for Blocking {
     #[inline(always)]
     fn begin(comm: &Arc<Communicator>) -> Result<Call<'_>> {
-        let call = Call::begin(comm);
         coll::check::agree(comm)?;
-        Ok(call)
+        Ok(Call::begin(comm))
     }
 
     #[inline(always)]
@@ -68,7 +67,7 @@ impl Form for Blocking {
         if !check::is_on() {
             return run();
         }
-        let error = coll::check::compare(comm.carrier(), &types())?;
+        let error = coll::check::compare(comm.carrier(), types())?;
         run().and(error.map_or(Ok(()), Err))
     }
 }

@@ -1,7 +1,9 @@
 //! Leaving the library: what a thread does before it returns to the program, and what the service threads (helper and
-//! alarm) do while no thread is in the library.
+//! alarm) do while no thread is in the library. Continuations and jobs that a thread leaves for later.
 
 use super::{Core, Engine, MAX_DOUBLINGS};
+use crate::request::{Continuation, Owner, RequestId};
+use crate::state::ProgramJob;
 use limosa_base::biased::Guard;
 use limosa_base::doorbell::DoorbellState;
 use limosa_base::{cpu, thread};
@@ -37,6 +39,44 @@ const REMINDER: Duration = Duration::from_millis(1);
 const AGAIN: Duration = Duration::from_secs(1);
 
 impl Engine {
+    /// Runs `then` when the request is complete (at once, if it is), without the lock, and frees the request.
+    pub fn then(&self, id: RequestId, then: Continuation) {
+        self.continue_with(id, then, true);
+    }
+
+    /// Runs `then` like [`Engine::then`], but asks for no service of traffic: while no thread is in the library, the
+    /// completion may wait.
+    pub fn then_lazily(&self, id: RequestId, then: Continuation) {
+        self.continue_with(id, then, false);
+    }
+
+    fn continue_with(&self, id: RequestId, then: Continuation, is_served: bool) {
+        let mut core = self.core.lock();
+        if core.state.end_of(id).is_some() {
+            let end = core.state.requests.remove(id).unwrap_or_default();
+            drop(core);
+            then(self, end);
+            return;
+        }
+        let state = &mut core.state;
+        if let Some(request) = state.requests.get_mut(id) {
+            request.owner = Owner::Continuation { then, is_served };
+            state.continuations += usize::from(is_served);
+        }
+        self.leave(core);
+    }
+
+    /// Leaves a job to the next thread of the program that enters the library, which runs it without the lock: for work
+    /// that service threads must not do ([`in_service`]).
+    pub fn leave_to_program(&self, job: ProgramJob) {
+        let mut core = self.core.lock();
+        core.state.for_program.push(job);
+        core.state.continuations += 1;
+        if core.sleepers > 0 {
+            self.doorbell.wake_own();
+        }
+    }
+
     /// Ends a visit to the engine: runs jobs, wakes threads whose requests are complete, and sets the doorbell's state.
     ///
     /// Work that matters only if no thread returns soon is deferred to the alarm: announcing offers to the receivers'

@@ -85,6 +85,19 @@ fn a_panic_in_a_thread_of_the_engine_is_reported() {
 }
 
 #[test]
+fn a_lazy_continuation_runs_at_the_next_visit_and_is_no_reason_to_serve_all_traffic() {
+    let e = engines(2, Options { independent_progress: false, ..OPTIONS });
+    let (done, finished) = mpsc::channel();
+    let id = e[1].receive(&Pattern { context: 2, source: None, tag: None }, Region::empty());
+    e[1].then_lazily(id, Box::new(move |_, _| done.send(()).expect("the test waits")));
+    assert!(e[1].doorbell.is(DoorbellState::Away));
+    let _ = e[0].send(1, &Envelope { context: 2, source: 0, tag: 0 }, Region::empty(), Mode::Standard).expect("send");
+    assert!(finished.try_recv().is_err());
+    e[1].poll();
+    assert!(finished.try_recv().is_ok());
+}
+
+#[test]
 fn more_messages_than_one_look_takes_are_all_received_while_nobody_is_in_the_library() {
     const MANY: usize = 100;
     let e = engines(2, OPTIONS);
