@@ -38,7 +38,9 @@ def test_events_of_the_wanted_parts_are_lines_on_stderr(job, python, script):
     assert all(LINE.fullmatch(line) for line in lines), outcome.err
     assert {LINE.fullmatch(line).group(1) for line in lines} == {"p2p", "mpi"}
     for rank in (0, 1):
-        assert re.search(rf"^\[rank {rank}\] .* INFO limosa_mpi::world: rank {rank} of 2 is process \d+", outcome.err, re.MULTILINE)
+        assert re.search(
+            rf"^\[rank {rank}\] .* INFO limosa_mpi::world: rank {rank} of 2 is process \d+", outcome.err, re.MULTILINE
+        )
     assert ": rendezvous: offers 1048576 bytes to 1" in outcome.err, outcome.err
     assert ": unexpected: " in outcome.err and ": matched an unexpected message" in outcome.err, outcome.err
 
