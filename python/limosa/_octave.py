@@ -222,11 +222,12 @@ def _writable_cache() -> Path:
 
 
 def _program(name: str, debian: str) -> str:
-    for folder in os.get_exec_path():
-        found = Path(folder, name)
-        if os.access(found, os.X_OK) and found.is_file():
-            return str(found)
-    raise OctaveError(f"Octave scripts need {name}, which is not in PATH; on Debian: sudo apt-get install {debian}")
+    import shutil
+
+    found = shutil.which(name)
+    if found is None:
+        raise OctaveError(f"Octave scripts need {name}, which is not in PATH; on Debian: sudo apt-get install {debian}")
+    return found
 
 
 def _say(text: str) -> None:

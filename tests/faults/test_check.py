@@ -19,6 +19,13 @@ def script(tmp_path, text: str):
     return path
 
 
+def passes(job, ranks: int) -> None:
+    """All ranks run to their end, and nothing is told."""
+    outcome = job.wait(60)
+    assert (outcome.code, outcome.err) == (0, ""), outcome.text
+    assert outcome.out.count("right") == ranks
+
+
 def test_a_message_whose_sender_waits_is_told_without_being_asked(job, python, tmp_path):
     """Rank 0 has given up its request, so that only rank 1 can say what is wrong."""
     path = script(
@@ -294,9 +301,7 @@ print("right", flush=True)
 
 @pytest.mark.parametrize("way", WAYS, ids=["here", "messages", "hosts"])
 def test_nothing_is_said_of_types_that_match(job, python, tmp_path, way):
-    outcome = job([python, script(tmp_path, CORRECT)], options=CHECK, env=way).wait(60)
-    assert (outcome.code, outcome.err) == (0, ""), outcome.text
-    assert outcome.out.count("right") == 2
+    passes(job([python, script(tmp_path, CORRECT)], options=CHECK, env=way), 2)
 
 
 WRONG_ARGUMENTS = """
@@ -318,9 +323,7 @@ print("right", flush=True)
 
 @pytest.mark.parametrize("way", WAYS, ids=["here", "messages", "hosts"])
 def test_a_rank_with_wrong_arguments_stays_in_step(job, python, tmp_path, way):
-    outcome = job([python, script(tmp_path, WRONG_ARGUMENTS)], n=3, options=CHECK, env=way).wait(60)
-    assert (outcome.code, outcome.err) == (0, ""), outcome.text
-    assert outcome.out.count("right") == 3
+    passes(job([python, script(tmp_path, WRONG_ARGUMENTS)], n=3, options=CHECK, env=way), 3)
 
 
 AHEAD = """
@@ -343,9 +346,7 @@ print("right", flush=True)
 
 @pytest.mark.parametrize("way", WAYS, ids=["here", "messages", "hosts"])
 def test_a_rank_that_needs_no_data_completes_before_other_ranks_call(job, python, tmp_path, way):
-    outcome = job([python, script(tmp_path, AHEAD)], n=3, options=CHECK, env=way).wait(60)
-    assert (outcome.code, outcome.err) == (0, ""), outcome.text
-    assert outcome.out.count("right") == 3
+    passes(job([python, script(tmp_path, AHEAD)], n=3, options=CHECK, env=way), 3)
 
 
 DIFFERENT = {
