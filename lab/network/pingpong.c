@@ -4,7 +4,8 @@
  * own, with which both sides compare the last message. Rank 0 prints a JSON object per size, with microseconds:
  * {"bytes": 8, "samples": [...]}.
  *
- * Arguments: for MPI none; else `listen PORT` or `connect ADDRESS PORT`. Exit code 1 if a byte was wrong. */
+ * Arguments: for MPI none, or `allreduce` for sums of that many bytes by both ranks, whose whole time is a sample; with
+ * a socket `listen PORT` or `connect ADDRESS PORT`. Exit code 1 if a byte was wrong. */
 #define _GNU_SOURCE
 #ifdef PLAIN
 #include <arpa/inet.h>
@@ -16,6 +17,7 @@
 #else
 #include <mpi.h>
 #endif
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,9 +25,10 @@
 #include <time.h>
 
 enum { BATCHES = 9, MAX_BYTES = 16 << 20 };
-static const size_t sizes[] = {8, 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20, MAX_BYTES};
+static const size_t sizes[] = {8, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20, MAX_BYTES};
 static const double batch_seconds = 0.03;
 static int rank;
+static bool allreduce;
 
 static double now(void)
 {
@@ -117,19 +120,25 @@ static char *out, *in;
 
 static void turn(size_t bytes)
 {
+#ifndef PLAIN
+    if (allreduce) {
+        MPI_Allreduce(out, in, (int)(bytes / sizeof(uint32_t)), MPI_UINT32_T, MPI_SUM, MPI_COMM_WORLD);
+        return;
+    }
+#endif
     if (rank == 0)
         send_message(out, bytes), receive_message(in, bytes);
     else
         receive_message(in, bytes), send_message(out, bytes);
 }
 
-/* Seconds of one way, the mean of so many turns. */
+/* Seconds of one way or of a reduction, the mean of so many turns. */
 static double batch(size_t bytes, long turns)
 {
     double start = now();
     for (long i = 0; i < turns; i++)
         turn(bytes);
-    return (now() - start) / (double)turns / 2;
+    return (now() - start) / (double)turns / (allreduce ? 1 : 2);
 }
 
 /* As many turns as take `batch_seconds`; both sides use the same number. */
@@ -153,6 +162,7 @@ int main(int argc, char **argv)
 #else
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    allreduce = argc > 1 && !strcmp(argv[1], "allreduce");
 #endif
     out = malloc(MAX_BYTES), in = malloc(MAX_BYTES);
     char *expected = malloc(MAX_BYTES);
@@ -164,6 +174,8 @@ int main(int argc, char **argv)
         for (unsigned b = 0; b < BATCHES; b++) {
             fill(out, bytes, b + (unsigned)rank * 100);
             fill(expected, bytes, b + (unsigned)(1 - rank) * 100);
+            for (size_t i = 0; allreduce && i < bytes / sizeof(uint32_t); i++)
+                ((uint32_t *)expected)[i] += ((uint32_t *)out)[i];
             memset(in, 0, bytes);
             double seconds = batch(bytes, turns);
             wrong |= memcmp(in, expected, bytes) != 0;
