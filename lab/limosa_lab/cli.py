@@ -20,9 +20,16 @@ from limosa_lab.errors import ENVIRONMENT, LabError
 from limosa_lab.java_library import MODELLED
 from limosa_lab.measure import Options, measure
 from limosa_lab.terminal import Terminal, names, numbers
+from limosa_lab.wording import FORMS
 
 # Words that stand before the options, and the modules with their command lines.
-OTHERS = {"python": "python_overhead", "diff": "diff", "instructions": "instructions", "primitives": "languages"}
+OTHERS = {
+    "python": "python_overhead",
+    "diff": "diff",
+    "instructions": "instructions",
+    "limit": "limit",
+    "primitives": "languages",
+}
 
 EPILOG = """examples:
   limosa bench --quick                                  Limosa alone, a few minutes
@@ -31,6 +38,7 @@ EPILOG = """examples:
   limosa bench python --mpi limosa,mpich                ping-pong with C, mpi4py and import limosa (-h: options)
   limosa bench primitives --against mpich               each operation by itself, from C and from Python
   limosa bench instructions --against mpich             counted instructions of calls, which no noise touches
+  limosa bench limit                                    the least time that this machine allows for a message
   limosa bench diff FOLDER FOLDER                       what has become slower or faster between two measurements
   limosa bench --report FOLDER                          the report of an earlier measurement
 
@@ -41,8 +49,8 @@ The other libraries are installed from the Python package index, each into its o
 def forms(text: str) -> list[str]:
     """Read a list of forms."""
     found = names(text)
-    if not found or not set(found) <= {"hot", "cold"}:
-        raise argparse.ArgumentTypeError(f"`{text}` is not hot, cold or hot,cold")
+    if not found or not set(found) <= set(FORMS):
+        raise argparse.ArgumentTypeError(f"`{text}` is not a list of {', '.join(FORMS)}")
     return found
 
 
@@ -111,7 +119,7 @@ def add_measurement(made: argparse.ArgumentParser) -> None:
         type=forms,
         default=[],
         metavar="FORMS",
-        help="hot: the same buffers each time; cold: buffers that are not in the caches",
+        help="; ".join(f"{form}: {meaning}" for form, meaning in FORMS.items()),
     )
     made.add_argument("--min-bytes", type=int, metavar="N", help="smallest message")
     made.add_argument("--max-bytes", type=int, metavar="N", help="largest message")

@@ -9,28 +9,13 @@
 
 enum { BATCHES = 10, TURNS = 5000 };
 
-/* Binds a process to the processor with this number among those that it may use. */
-static bool bind_to(pid_t process, int number)
-{
-    cpu_set_t all, one;
-    CPU_ZERO(&one);
-    if (sched_getaffinity(0, sizeof all, &all))
-        return false;
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &all) && number-- == 0) {
-            CPU_SET(cpu, &one);
-            return sched_setaffinity(process, sizeof one, &one) == 0;
-        }
-    return false;
-}
-
 int main(void)
 {
     struct bounce b;
     if (!bounce_start(&b))
         return 2;
     /* The second one first: from then on this process may use one processor only. */
-    if (!bind_to(b.child, 1) || !bind_to(0, 0)) {
+    if (!bounce_bind(b.child, 1) || !bounce_bind(0, 0)) {
         bounce_end(&b);
         return 2;
     }

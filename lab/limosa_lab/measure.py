@@ -6,11 +6,13 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from limosa_lab import build, catalogue, flag_time, machine, resume, runner, schedule
+from limosa_lab import build, catalogue, flag_time, limit, machine, resume, runner, schedule
 from limosa_lab.catalogue import START
+from limosa_lab.errors import LabError
 from limosa_lab.java_library import choose_modelled
 from limosa_lab.libraries import Before, Library, Limosa
 from limosa_lab.records import Recording, Run, Sample, Writer
+from limosa_lab.stats import DIRECTIONS, LIMOSA
 from limosa_lab.wording import ranks
 
 # How often the program of the start-up time is run in one round.
@@ -94,6 +96,15 @@ class Session:
             if record.outcome != "ok":
                 self.observer.say(runner.describe(record))
         return done
+
+    def measure_limit(self) -> None:
+        """Measure what the machine allows now, and write it down."""
+        try:
+            samples = limit.measure("--quick" in self.options.program_options)
+        except LabError as error:
+            self.observer.say(str(error))
+        else:
+            self.writer.record_all([("limit", sample) for sample in samples])
 
     def end(self) -> None:
         """Write the last record."""
@@ -184,6 +195,8 @@ def measure(
                 f"{task.program.name}{benches}, {ranks(task.ranks)}, {session.prepared[name].library.title}, round "
                 f"{round_number + 1}",
             )
+            if name == LIMOSA and task.program.name in DIRECTIONS:
+                session.measure_limit()
             if any(record.outcome == "time limit" for record, _ in session.run(task, name, round_number)):
                 too_long.add((task, name))
     session.end()

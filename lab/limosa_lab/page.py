@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from limosa_lab import before, budget, html_page, overview, tables
+from limosa_lab import before, budget, html_page, limit, overview, tables
 from limosa_lab.plots import OVERVIEW
 from limosa_lab.records import Recording
 from limosa_lab.stats import LIMOSA, Results
@@ -11,8 +11,9 @@ from limosa_lab.stats import LIMOSA, Results
 HOW_TO_READ = (
     "Each cell is the median of the samples of all rounds, in brackets the lower and upper quartile. A sample is the "
     "mean of a batch of operations, on the slowest rank. “hot” uses the same buffers again and again, “cold” goes "
-    "through buffers that are out of the caches. The last column is Limosa's median divided by that of the best other "
-    "library."
+    "through buffers that are out of the caches, and in “fresh” the sender has just written them, the time of which "
+    "counts. A ratio is Limosa's median divided by that of the best other library, or by the least time that the "
+    "machine allows for a message (`limosa bench limit`)."
 )
 
 
@@ -45,7 +46,8 @@ def page(recording: Recording, found: Results, drawn: Mapping[str, Path], with_b
         promises = budget.table(recording, budget.rows(recording, found), with_misses=True)
         parts += ["<h2>Budgets</h2>", f'<div class="wide">{html_page.table(promises)}</div>']
     parts += ["<h2>Tables</h2>", html_page.paragraph(HOW_TO_READ)]
-    parts += [html_page.folded(made.title, [html_page.table(made)]) for made in tables.benchmarks(recording, found)]
+    made_tables = tables.benchmarks(recording, found) + limit.tables(recording.limits)
+    parts += [html_page.folded(made.title, [html_page.table(made)]) for made in made_tables]
     parts += [
         "<h2>Machine</h2>",
         html_page.folded("Machine, libraries, settings", [html_page.table(tables.environment(recording))], "wide"),

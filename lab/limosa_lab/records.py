@@ -5,6 +5,7 @@ Each line is an object with a ``kind``:
 * ``environment`` (first line): the machine, the libraries, the options; see `machine`.
 * ``run``: one start of a program: library, program, ranks, round, command, seconds, how it ended.
 * ``sample``: one line that a program printed, with library, program and round added; ``samples`` are its raw values.
+* ``limit``: a sample of what the machine allows for a message, before a run with which it is compared; see `limit`.
 * ``resumed``: when an interrupted measurement went on, and what other programs used of the processors then.
 * ``end`` (last line): time, load and what others used of the processors when everything was over. It is missing if the
   measurement was cut short.
@@ -72,7 +73,7 @@ class Sample:
     Attributes
     ----------
     bench, form, bytes, ranks, metric, unit
-        What was measured; ``form`` is ``hot`` or ``cold``, ``bytes`` the message size.
+        What was measured; ``form`` is one of `wording.FORMS`, ``bytes`` the message size.
     samples
         Raw values in ``unit``, one per batch of operations.
     verified
@@ -107,6 +108,7 @@ class Recording:
     runs: list[Run]
     samples: list[Sample]
     end: dict[str, Any] | None
+    limits: list[Sample] = field(default_factory=list)
 
     def libraries(self) -> list[str]:
         """Names of the libraries in the order of the environment record; Limosa is the first."""
@@ -224,6 +226,7 @@ def read(folder: Path) -> Recording:
     environment: dict[str, Any] | None = None
     runs: list[Run] = []
     samples: list[Sample] = []
+    limits: list[Sample] = []
     end: dict[str, Any] | None = None
     for number, (kind, data) in enumerate(_lines(path), start=1):
         try:
@@ -233,6 +236,8 @@ def read(folder: Path) -> Recording:
                 runs.append(Run(**data))
             elif kind == "sample":
                 samples.append(Sample(**data))
+            elif kind == "limit":
+                limits.append(Sample(**data))
             elif kind == "end":
                 end = data
         except TypeError as error:
@@ -242,7 +247,7 @@ def read(folder: Path) -> Recording:
             f"{path} has no environment record",
             hint="the file was not written by `limosa bench`, or its beginning is lost",
         )
-    return Recording(environment, runs, samples, end)
+    return Recording(environment, runs, samples, end, limits)
 
 
 def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

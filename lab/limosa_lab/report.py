@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from limosa_lab import before, budget, output, stats, tables
+from limosa_lab import before, budget, limit, output, stats, tables
 from limosa_lab.records import Recording
 
 
@@ -13,7 +13,9 @@ def text(recording: Recording, width: int | None = None, colour: bool = False, *
 
     found = stats.results(recording.samples)
     parts = [tables.environment(recording).text(width, colour)]
-    parts += [table.text(width, colour) for table in tables.benchmarks(recording, found)]
+    parts += [
+        table.text(width, colour) for table in tables.benchmarks(recording, found) + limit.tables(recording.limits)
+    ]
     if with_budgets:
         parts.append(budget.text(recording, found, width, colour))
     parts += [table.text(width, colour) for table in [before.table(found)] if table]
@@ -37,6 +39,8 @@ def markdown(recording: Recording, figures: Mapping[str, Path], *, with_budgets:
     if changes:
         parts += ["## Changes", changes.markdown()]
     parts += ["## Benchmarks", HOW_TO_READ, *(table.markdown() for table in tables.benchmarks(recording, found))]
+    if recording.limits:
+        parts += ["## Limit of this machine", *(table.markdown() for table in limit.tables(recording.limits))]
     if with_budgets:
         parts += ["## Budgets", budget.markdown(recording, found)]
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"

@@ -17,6 +17,8 @@ from limosa_lab.records import Sample
 LIMOSA = "limosa"
 # An earlier Limosa, measured beside this one. It is no peer.
 BEFORE = "before"
+# The benchmarks whose times have a limit (`limit`), with the directions in which bytes travel at once.
+DIRECTIONS = {"pingpong": 1, "pingping": 2}
 # Medians that differ by less than this factor are called equal.
 NOTICEABLE = 1.1
 
@@ -99,6 +101,20 @@ def by_case(samples: Iterable[Sample]) -> dict[Case, list[Sample]]:
     for sample in samples:
         if sample.verified and sample.samples:
             found.setdefault(case_of(sample), []).append(sample)
+    return found
+
+
+def limits(series: Series, samples: Iterable[Sample]) -> dict[int, float]:
+    """Give the limit of each size in microseconds, the least median of all ways; empty for a series without limits."""
+    if series.unit != "us":
+        return {}
+    pooled: dict[tuple[int, str, int], list[float]] = {}
+    for sample in samples:
+        if sample.verified and sample.form == series.form and sample.x["directions"] == DIRECTIONS.get(series.bench):
+            pooled.setdefault((sample.bytes, sample.x["way"], sample.x["piece"]), []).extend(sample.samples)
+    found: dict[int, float] = {}
+    for (nbytes, _, _), values in pooled.items():
+        found[nbytes] = min(found.get(nbytes, np.inf), float(np.median(values)))
     return found
 
 

@@ -87,7 +87,10 @@ def _table(series: Series, cases: Sequence[Case], recording: Recording, found: s
         *(titles[name] for name in libraries),
     ]
     compared = len(libraries) > 1
-    table = Table(title, [*columns, "Limosa / best other library"] if compared else columns)
+    limits = stats.limits(series, recording.limits)
+    columns += ["Limosa / best other library"] if compared else []
+    columns += ["Limosa / limit"] if limits else []
+    table = Table(title, columns)
     for case in cases:
         row = [str(case.ranks)] if with_ranks else []
         row += [str(dict(case.x).get(name, "")) for name in shown]
@@ -97,6 +100,9 @@ def _table(series: Series, cases: Sequence[Case], recording: Recording, found: s
         ]
         if compared:
             row.append(_ratio(case, found[case], titles))
+        if limits:
+            known = case.bytes in limits and stats.LIMOSA in found[case]
+            row.append(number(found[case][stats.LIMOSA].median / limits[case.bytes]) if known else "-")
         table.rows.append(row)
     return table
 

@@ -3,8 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-FORMS = {"hot": "same buffers each time", "cold": "buffers that are not in the caches"}
-"""What the forms of a benchmark mean, for captions."""
+FORMS = {
+    "hot": "same buffers each time",
+    "cold": "buffers that are not in the caches",
+    "fresh": "buffers that the sender has just written",
+}
+"""What the forms of a benchmark mean, for captions. Not every benchmark has all of them."""
 
 BENCHES = {
     "flag": "Flag between two processors",

@@ -34,7 +34,7 @@ def bench(*arguments, cwd, command=(sys.executable, "-m", "limosa_lab", "bench")
             "none of the chosen programs runs at 3 ranks\nhint: possible: pingpong at 2",
         ),
         (["--ranks", "2,many"], "`2,many` is not a list of positive integers such as 2,4,8"),
-        (["--forms", "warm"], "`warm` is not hot, cold or hot,cold"),
+        (["--forms", "warm"], "`warm` is not a list of hot, cold, fresh"),
         (["--rounds", "0"], "--rounds 0: at least one round is needed"),
         (["--limosa", "no-such-folder"], "Limosa is not installed in no-such-folder"),
         (["--report", "no-such-folder"], "there is no samples.jsonl in no-such-folder"),
@@ -103,8 +103,9 @@ def test_a_measurement_with_limosa_alone(tmp_path):
     assert [(line["round"], line["outcome"], line["left_behind"]) for line in runs] == [(0, "ok", 0), (1, "ok", 0)], (
         runs
     )
-    assert all(line["flag"] is None or len(line["flag"]) == 2 for line in middle)
-    assert all(line["flag"] for line in middle) or environment["processors"] < 2
+    flags = [line["flag"] for line in middle if line["kind"] != "limit"]
+    assert all(flag is None or len(flag) == 2 for flag in flags)
+    assert all(flags) or environment["processors"] < 2
     samples = [line for line in middle if line["kind"] == "sample" and line["metric"] == "latency"]
     assert {8, 1024} <= {line["bytes"] for line in samples} and max(line["bytes"] for line in samples) == 1024
     assert all(line["verified"] and line["form"] == "hot" and len(line["samples"]) == 3 for line in samples)
@@ -124,6 +125,48 @@ def test_a_measurement_with_limosa_alone(tmp_path):
 
     report = bench("--report", "out", "--no-plots", cwd=tmp_path)
     assert report.stdout == done.stdout
+
+
+def test_the_limit_of_the_machine(tmp_path):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("the two processes need a processor each")
+    done = bench("limit", "--quick", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    titles = [line for line in done.stdout.splitlines() if line.startswith("Limit of this machine")]
+    assert len(titles) == 4
+    rows = [line.split() for line in done.stdout.splitlines() if line.startswith("64 KB")]
+    assert len(rows) == 4
+    assert all("-" not in row for row in rows), "all ways, with verified bytes"
+
+
+def test_the_limit_needs_two_processors(tmp_path):
+    one = min(os.sched_getaffinity(0))
+    command = ("taskset", "-c", str(one), sys.executable, "-m", "limosa_lab", "bench")
+    done = bench("limit", "--quick", cwd=tmp_path, command=command)
+    assert done.returncode == 3
+    assert "the limit cannot be measured: it needs two processors" in done.stderr
+
+
+def test_buffers_that_the_sender_has_just_written(tmp_path):
+    done = bench(
+        "--quick",
+        "--programs",
+        "pingpong,pingping,bidirectional",
+        "--forms",
+        "fresh",
+        "--max-bytes",
+        "1024",
+        "--no-plots",
+        "--output",
+        "out",
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in (tmp_path / "out" / "samples.jsonl").read_text().splitlines()]
+    assert {(line["bench"], line["form"]) for line in lines if line["kind"] == "sample"} == {
+        (bench, "fresh") for bench in ("pingpong", "pingping", "bidirectional")
+    }
+    assert all(line["verified"] for line in lines if line["kind"] == "sample")
 
 
 def test_ranks_begin_at_a_time_that_was_agreed_on(tmp_path):

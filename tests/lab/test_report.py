@@ -45,6 +45,39 @@ def test_a_table_shows_median_quartiles_and_the_ratio_to_the_best_peer(keep):
     assert "2 (1.5-2.5)" in table.text()
 
 
+def limit(way, values, **changes):
+    """A record of the limit: one way, one direction, 8 bytes sent again and again, unless said otherwise."""
+    x = {"way": way, "directions": changes.pop("directions", 1), "piece": changes.pop("piece", 0)}
+    return sample("limit", "limit", values, x=x, **changes) | {"kind": "limit"}
+
+
+def test_times_are_multiples_of_the_limit_by_the_best_way(keep):
+    folder = keep(
+        environment(libraries=["limosa"]),
+        limit("attach", [2.0, 2.0, 9.0]),
+        limit("two copies", [0.5, 0.5, 9.0], piece=2048, bytes=65536),
+        limit("two copies", [0.25, 0.25, 9.0], piece=8192, bytes=65536),
+        limit("one copy", [0.1], directions=2),
+        limit("one copy", [0.1], form="fresh"),
+        limit("one copy", [0.1], verified=False),
+        sample("limosa", "pingpong", [3.0]),
+        sample("limosa", "pingpong", [3.0], bytes=65536),
+        sample("limosa", "pingpong", [3.0], bytes=1024),
+        sample("limosa", "pingpong", [3.0], metric="bandwidth", unit="MB/s"),
+        sample("limosa", "rate", [3.0]),
+        END,
+    )
+    recording = records.read(folder)
+    bandwidth, latency, rate = tables.benchmarks(recording, stats.results(recording.samples))
+    assert latency.columns == ["size", "Limosa", "Limosa / limit"]
+    assert [row[-1] for row in latency.rows] == ["1.5", "-", "12"]
+    assert "Limosa / limit" not in bandwidth.columns + rate.columns
+    text = report.text(recording)
+    assert "Limit of this machine, one way, same buffers each time: time in us, median" in text
+    assert "0.25 (pieces of 8 KB)" in text
+    assert "## Limit of this machine" in report.markdown(recording, {})
+
+
 def test_changes_since_an_earlier_limosa_are_told_apart_from_noise(keep):
     folder = keep(
         environment(libraries=["limosa", "before", "mpich"]),

@@ -32,6 +32,21 @@ struct bounce {
     bool well; /* the numbers have arrived in order, none was left out */
 };
 
+/* Binds a process to the processor with this number among those that it may use. */
+static inline bool bounce_bind(pid_t process, int number)
+{
+    cpu_set_t all, one;
+    CPU_ZERO(&one);
+    if (sched_getaffinity(0, sizeof all, &all))
+        return false;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &all) && number-- == 0) {
+            CPU_SET(cpu, &one);
+            return sched_setaffinity(process, sizeof one, &one) == 0;
+        }
+    return false;
+}
+
 static inline double bounce_now(void)
 {
     struct timespec t;

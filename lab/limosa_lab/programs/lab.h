@@ -9,7 +9,7 @@
  *      "verified":true,"x":{...}}
  * `x` holds further parameters and may be missing. Smaller is better unless the unit ends in "/s" or is "%".
  *
- * Options: --only NAME[,NAME]  --min-bytes N  --max-bytes N  --sizes N[,N]  --forms hot,cold  --samples N  --quick
+ * Options: --only NAME[,NAME]  --min-bytes N  --max-bytes N  --sizes N[,N]  --forms hot,cold,fresh  --samples N --quick
  *          --start barrier|window
  * Exit code: 0; 1 when a transferred byte was wrong; 2 when the program cannot run like this.
  *
@@ -23,13 +23,15 @@
  * its mean, the slowest counts.
  *
  * Forms: `hot` uses the same buffers for every operation; `cold` goes through a pool of 64 MB (all ranks together)
- * in an order that prefetchers do not foresee, so that an operation finds its buffers out of the inner caches. */
+ * in an order that prefetchers do not foresee, so that an operation finds its buffers out of the inner caches. Some
+ * programs have `fresh`: as `hot`, but each send buffer is written before it is sent, and that time counts. */
 #ifndef LAB_H
 #define LAB_H
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "rewrite.h"
 #include <mpi.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -59,13 +61,16 @@ enum {
 #define LAB_PERSISTENT_COLLECTIVES 1
 #endif
 
+enum { LAB_HOT, LAB_COLD, LAB_FRESH };
+static const char *const lab_forms[] = {"hot", "cold", "fresh"};
+
 static struct {
     int rank, ranks;
     const char *program; /* name of the executable without its folder */
     const char *only;    /* list of names; NULL: everything */
     size_t min_bytes, max_bytes;
     size_t sizes[LAB_MAX_SIZES + 1]; /* those asked for, ended by SIZE_MAX; none: the program's own */
-    bool forms[2];                   /* hot, cold */
+    bool forms[3];                   /* hot, cold, fresh */
     int samples;
     size_t checked; /* operations in a row that are verified, a power of two, at most LAB_CHECKED */
     bool quick;
@@ -206,7 +211,7 @@ static inline const char *lab_options(int argc, char **argv)
     lab.program = slash ? slash + 1 : argv[0];
     lab.max_bytes = SIZE_MAX;
     lab.sizes[0] = SIZE_MAX;
-    lab.forms[0] = lab.forms[1] = true;
+    lab.forms[LAB_HOT] = lab.forms[LAB_COLD] = lab.forms[LAB_FRESH] = true;
     lab.samples = 0;
     lab.checked = LAB_CHECKED;
     for (int i = 1; i < argc; i++) {
@@ -228,9 +233,10 @@ static inline const char *lab_options(int argc, char **argv)
             if (!lab_read_sizes(value))
                 return value;
         } else if (!strcmp(name, "--forms")) {
-            lab.forms[0] = lab_listed(value, "hot");
-            lab.forms[1] = lab_listed(value, "cold");
-            if (!lab.forms[0] && !lab.forms[1])
+            bool some = false;
+            for (int form = LAB_HOT; form <= LAB_FRESH; form++)
+                some |= lab.forms[form] = lab_listed(value, lab_forms[form]);
+            if (!some)
                 return value;
         } else if (!strcmp(name, "--start")) {
             lab.windows = !strcmp(value, "window");
@@ -278,7 +284,7 @@ static inline void lab_start(int argc, char **argv, int level, int multiple)
     if (bad)
         lab_refuse(
             "'%s' is not an option or not a value for one; there are --only NAME[,NAME], --min-bytes N, --max-bytes N, "
-            "--sizes N[,N] (at most %d), --forms hot,cold, --samples N (1 to %d), --start barrier or window, and "
+            "--sizes N[,N] (at most %d), --forms hot,cold,fresh, --samples N (1 to %d), --start barrier or window, and "
             "--quick",
             bad, LAB_MAX_SIZES, LAB_MAX_SAMPLES);
     if (lab.ranks % multiple)
@@ -306,8 +312,6 @@ static inline int lab_end(void)
 
 /* --- what is wanted ----------------------------------------------------------------------------------------------- */
 
-static const char *const lab_forms[2] = {"hot", "cold"};
-
 /* Was this benchmark asked for, by its name or by that of the program? */
 static inline bool lab_wanted(const char *bench)
 {
@@ -331,8 +335,12 @@ static inline bool lab_bytes_wanted(size_t bytes)
     for (const size_t *bytes = (list)(); *bytes != SIZE_MAX; bytes++)                                                  \
         if (lab_bytes_wanted(*bytes))
 #define LAB_EACH_FORM(cold)                                                                                            \
-    for (int cold = 0; cold < 2; cold++)                                                                               \
+    for (int cold = LAB_HOT; cold <= LAB_COLD; cold++)                                                                 \
         if (lab.forms[cold])
+/* For programs that call `lab_to_send`. */
+#define LAB_EACH_FORM_AND_FRESH(form)                                                                                  \
+    for (int form = LAB_HOT; form <= LAB_FRESH; form++)                                                                \
+        if (lab.forms[form])
 
 /* --- patterns ----------------------------------------------------------------------------------------------------- */
 
@@ -486,6 +494,7 @@ struct lab_case {
     bool (*check)(struct lab_case *, size_t slot, size_t message);
     struct lab_pool pool;
     int peer;   /* of programs in which ranks work in pairs */
+    bool fresh; /* send buffers are written before they are sent */
     void *more; /* whatever else the program needs */
     /* Kept by lab_measure and `run`: operations since the last start of a sequence; all ranks have the same. Roots
      * rotate with it. */
@@ -510,6 +519,14 @@ static inline bool lab_check_pair(struct lab_case *c, size_t slot, size_t messag
     return lab_check(lab_receive_slot(&c->pool, slot), c->pool.receive_bytes, lab_key(c->peer, lab.rank, message));
 }
 
+/* Gives a send buffer, written now in the form `fresh`. */
+static inline char *lab_to_send(const struct lab_case *c, char *buffer, size_t bytes)
+{
+    if (c->fresh)
+        rewrite(buffer, bytes);
+    return buffer;
+}
+
 /* Messages to the peer and back, `operations` of each; gives the seconds it took. */
 static inline double lab_ping_pong(struct lab_case *c, long operations)
 {
@@ -519,11 +536,11 @@ static inline double lab_ping_pong(struct lab_case *c, long operations)
         size_t slot = lab_next(&c->pool);
         char *out = lab_send_slot(&c->pool, slot), *in = lab_receive_slot(&c->pool, slot);
         if (lab.rank < c->peer) {
-            MPI_Send(out, bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD);
+            MPI_Send(lab_to_send(c, out, c->bytes), bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD);
             MPI_Recv(in, bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         } else {
             MPI_Recv(in, bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_Send(out, bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD);
+            MPI_Send(lab_to_send(c, out, c->bytes), bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD);
         }
     }
     return lab_now() - start;

@@ -15,7 +15,8 @@ static double run(struct lab_case *c, long operations)
     for (long i = 0; i < operations; i++) {
         MPI_Request sending;
         size_t slot = lab_next(&c->pool);
-        MPI_Isend(lab_send_slot(&c->pool, slot), bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD, &sending);
+        char *out = lab_to_send(c, lab_send_slot(&c->pool, slot), c->bytes);
+        MPI_Isend(out, bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD, &sending);
         MPI_Recv(lab_receive_slot(&c->pool, slot), bytes, MPI_BYTE, c->peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Wait(&sending, MPI_STATUS_IGNORE);
     }
@@ -26,15 +27,16 @@ int main(int argc, char **argv)
 {
     static struct lab_samples samples;
     lab_start_pair(argc, argv, MPI_THREAD_SINGLE);
-    LAB_EACH_FORM(cold) LAB_EACH_SIZE(bytes, sizes)
+    LAB_EACH_FORM_AND_FRESH(form) LAB_EACH_SIZE(bytes, sizes)
     {
         struct lab_case c = {
-            .bench = "pingping", .form = lab_forms[cold], .bytes = *bytes, .run = run, .peer = 1 - lab.rank};
-        if (!lab_wanted(c.bench) || (cold && !*bytes))
+            .bench = "pingping", .form = lab_forms[form], .bytes = *bytes, .run = run, .peer = 1 - lab.rank};
+        if (!lab_wanted(c.bench) || (form != LAB_HOT && !*bytes))
             continue;
+        c.fresh = form == LAB_FRESH;
         c.fill = lab_fill_pair;
         c.check = lab_check_pair;
-        lab_pool_open(&c.pool, *bytes, *bytes, cold);
+        lab_pool_open(&c.pool, *bytes, *bytes, form == LAB_COLD);
         lab_measure(&c, &samples);
         lab_print_times(&c, &samples, "latency", "us", 1e6);
         lab_pool_close(&c.pool);

@@ -12,15 +12,16 @@ int main(int argc, char **argv)
 {
     static struct lab_samples samples;
     lab_start_pair(argc, argv, MPI_THREAD_SINGLE);
-    LAB_EACH_FORM(cold) LAB_EACH_SIZE(bytes, sizes)
+    LAB_EACH_FORM_AND_FRESH(form) LAB_EACH_SIZE(bytes, sizes)
     {
         struct lab_case c = {
-            .bench = "pingpong", .form = lab_forms[cold], .bytes = *bytes, .run = lab_ping_pong, .peer = 1 - lab.rank};
-        if (!lab_wanted(c.bench) || (cold && !*bytes))
+            .bench = "pingpong", .form = lab_forms[form], .bytes = *bytes, .run = lab_ping_pong, .peer = 1 - lab.rank};
+        if (!lab_wanted(c.bench) || (form != LAB_HOT && !*bytes))
             continue;
+        c.fresh = form == LAB_FRESH;
         c.fill = lab_fill_pair;
         c.check = lab_check_pair;
-        lab_pool_open(&c.pool, *bytes, *bytes, cold);
+        lab_pool_open(&c.pool, *bytes, *bytes, form == LAB_COLD);
         lab_measure(&c, &samples);
         lab_print_times(&c, &samples, "latency", "us", 0.5e6);
         if (*bytes >= 4 << 10)
