@@ -16,13 +16,13 @@
 #include <string.h>
 #include <sys/uio.h>
 
-enum { MAX_BYTES = 4 << 20, BATCHES = 7, RING = 64 << 10, CHECKED = 2 };
+enum { MAX_BYTES = 4 << 20, BATCHES = 7, RING = 64 << 10, CHECKED = 2, SPINS = 20000 };
 
 static const size_t thorough[] = {8,         64,      128,      256,      512,      1 << 10,   2 << 10,
                                   4 << 10,   8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10,
                                   512 << 10, 1 << 20, 2 << 20,  4 << 20,  0};
 static const size_t few[] = {8, 1 << 10, 64 << 10, 1 << 20, 4 << 20, 0};
-static const size_t pieces[] = {2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 0};
+static const size_t pieces[] = {2 << 10, 8 << 10, 32 << 10, 0};
 
 /* What a process writes and its partner reads. Counters only grow. */
 struct side {
@@ -43,11 +43,12 @@ static pid_t partner;
 static bool second;             /* of the two processes */
 static uint64_t sent, received; /* messages or pieces since the start, as in `ready` and `taken` */
 
-/* Waits until a counter of the partner has reached a value. */
+/* Waits until a counter of the partner has reached a value; after some time, others may have the processor. */
 static inline void await(_Atomic uint64_t *counter, uint64_t value)
 {
-    while (atomic_load_explicit(counter, memory_order_acquire) < value)
-        ;
+    for (long spins = 1; atomic_load_explicit(counter, memory_order_acquire) < value; spins++)
+        if (spins % SPINS == 0)
+            sched_yield();
 }
 
 static inline void publish(_Atomic uint64_t *counter, uint64_t value)
@@ -255,7 +256,7 @@ static void verify(const struct way *way, size_t bytes, bool fresh, bool both)
 static uint64_t turns_for(const struct way *way, size_t bytes, bool fresh, bool both, double seconds)
 {
     batch(way, bytes, fresh, both, 2);
-    double once = batch(way, bytes, fresh, both, bytes <= 64 << 10 ? 50 : 3);
+    double once = batch(way, bytes, fresh, both, bytes <= 64 << 10 ? 20 : 2);
     if (!second)
         mine->turns = (uint64_t)(seconds / (both ? 1 : 2) / once) + 2;
     barrier();
@@ -348,7 +349,7 @@ int main(int argc, char **argv)
             kill(child, SIGKILL);
         return 2;
     }
-    measure_all(quick ? few : thorough, quick ? 5e-4 : 3e-3);
+    measure_all(quick ? few : thorough, quick ? 5e-4 : 2e-3);
     int code = sides[0].wrong || sides[1].wrong;
     if (child)
         waitpid(child, NULL, 0);

@@ -2,8 +2,8 @@
 
 Each size is copied in every way that two processes on one machine have: through a shared memory that the receiver
 copies from, or both copy; by cross-memory attach, which is a system call; and in two copies through a ring, for which
-the best piece counts. The best way is the limit of a library. `limosa bench` measures it before each ping-pong and
-ping-ping of Limosa, and its tables show Limosa's time as a multiple of it.
+the best piece counts. The best way is the limit of a library. `limosa bench` measures it in each round that has
+ping-pong or ping-ping, and its tables show Limosa's time as a multiple of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from limosa_lab.tables import Table
 from limosa_lab.wording import FORMS, number, size
 
 SOURCE = Path(__file__).with_name("limit.c")
-# Seconds. A measurement takes some 20 s, with --quick 2; it takes longer where other programs need the processors.
+# Seconds. A measurement takes some 10 s, with --quick 1; it takes longer where other programs need the processors.
 _LIMIT = 120.0
 
 

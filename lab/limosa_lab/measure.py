@@ -12,7 +12,7 @@ from limosa_lab.errors import LabError
 from limosa_lab.java_library import choose_modelled
 from limosa_lab.libraries import Before, Library, Limosa
 from limosa_lab.records import Recording, Run, Sample, Writer
-from limosa_lab.stats import DIRECTIONS, LIMOSA
+from limosa_lab.stats import DIRECTIONS
 from limosa_lab.wording import ranks
 
 # How often the program of the start-up time is run in one round.
@@ -182,6 +182,7 @@ def measure(
     turns = list(schedule.turns(options.rounds, todo, list(session.prepared)))
     done = resume.done(resumed.runs) if resumed else {}
     too_long: set[tuple[schedule.Task, str]] = set()
+    with_limit: set[int] = set()
     with observer.progress(len(turns)):
         for number, (round_number, task, name) in enumerate(turns):
             earlier = done.get(resume.key(task, name, round_number))
@@ -195,7 +196,8 @@ def measure(
                 f"{task.program.name}{benches}, {ranks(task.ranks)}, {session.prepared[name].library.title}, round "
                 f"{round_number + 1}",
             )
-            if name == LIMOSA and task.program.name in DIRECTIONS:
+            if task.program.name in DIRECTIONS and round_number not in with_limit:
+                with_limit.add(round_number)
                 session.measure_limit()
             if any(record.outcome == "time limit" for record, _ in session.run(task, name, round_number)):
                 too_long.add((task, name))

@@ -5,7 +5,7 @@ Each line is an object with a ``kind``:
 * ``environment`` (first line): the machine, the libraries, the options; see `machine`.
 * ``run``: one start of a program: library, program, ranks, round, command, seconds, how it ended.
 * ``sample``: one line that a program printed, with library, program and round added; ``samples`` are its raw values.
-* ``limit``: a sample of what the machine allows for a message, before a run with which it is compared; see `limit`.
+* ``limit``: a sample of what the machine allows for a message, in each round with messages; see `limit`.
 * ``resumed``: when an interrupted measurement went on, and what other programs used of the processors then.
 * ``end`` (last line): time, load and what others used of the processors when everything was over. It is missing if the
   measurement was cut short.
