@@ -96,14 +96,15 @@ final class Tags extends OutputStream {
         all.writeTo(out);
     }
 
-    /** Writes lines that will not be completed. */
+    /** Completes and writes unfinished lines, each in one piece: other machines write to the same stream. */
     private synchronized void end() {
         try {
-            for (String each : lines.keySet()) {
-                flush(each);
-            }
-            if (open != null) {
-                out.write('\n');
+            for (Map.Entry<String, ByteArrayOutputStream> each : lines.entrySet()) {
+                if (each.getValue().size() > 0 || each.getKey().equals(open)) {
+                    each.getValue().write('\n');
+                    show(each.getKey(), each.getValue());
+                    open = null;
+                }
             }
         } catch (IOException e) {
             // The reader of the output has gone.
