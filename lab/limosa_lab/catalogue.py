@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from limosa_lab.errors import LabError
+from limosa_lab.errors import ENVIRONMENT, LabError
 
 FOLDER = Path(__file__).parent / "programs"
 
@@ -205,3 +205,12 @@ def nothing_to_run(chosen: list[Program], ranks: list[int]) -> LabError:
     return LabError(
         f"none of the chosen programs runs at {', '.join(map(str, ranks))} ranks", hint=f"possible: {possible}"
     )
+
+
+def kernels_folder() -> Path:
+    """Give the folder of the kernels: in the package, or beside the laboratory in the sources."""
+    package = Path(__file__).resolve().parent
+    for folder in (package / "kernels", package.parents[1] / "kernels"):
+        if (folder / "run.py").is_file():
+            return folder
+    raise LabError("the kernels are not installed", hint="install the wheel of limosa again", code=ENVIRONMENT)

@@ -15,10 +15,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from limosa_lab import catalogue, records, report, resume
+from limosa_lab import catalogue, records, report
 from limosa_lab.errors import ENVIRONMENT, LabError
 from limosa_lab.java_library import MODELLED
-from limosa_lab.measure import Options, measure
+from limosa_lab.measure import measure
+from limosa_lab.options import Options
 from limosa_lab.terminal import Terminal, names, numbers
 from limosa_lab.wording import FORMS
 
@@ -196,7 +197,7 @@ def bench(arguments: Sequence[str]) -> int:
     folder = given.report or given.resume
     if given.resume:
         recorded = records.read(folder)
-        measure(resume.options(recorded, folder), folder, terminal, recorded)
+        measure(Options.recorded(recorded, folder), folder, terminal, recorded)
     elif folder is None:
         folder = given.output or Path(f"limosa-bench-{time.strftime('%Y%m%d-%H%M%S')}")
         measure(options_of(given), folder, terminal)

@@ -2,56 +2,22 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from limosa_lab import build, catalogue, flag_time, limit, machine, resume, runner, schedule
 from limosa_lab.catalogue import START
 from limosa_lab.errors import LabError
 from limosa_lab.java_library import choose_modelled
 from limosa_lab.libraries import Before, Library, Limosa
+from limosa_lab.options import Options
 from limosa_lab.records import Recording, Run, Sample, Writer
 from limosa_lab.stats import DIRECTIONS
 from limosa_lab.wording import ranks
 
 # How often the program of the start-up time is run in one round.
 START_REPEATS = 5
-
-
-@dataclass(frozen=True)
-class Options:
-    """What to measure.
-
-    Attributes
-    ----------
-    against
-        Names of the peers.
-    programs, only, ranks
-        Programs or groups, benchmarks, numbers of ranks; all if empty.
-    limit
-        Longest time of one run in seconds, for programs that do not state their own.
-    program_options
-        Passed on to the programs.
-    prefix
-        Where Limosa is installed; None for the environment of this Python.
-    before
-        Where an earlier Limosa is installed, to be measured beside this one.
-    model
-        Of `limosa model`: what it measures.
-
-    """
-
-    against: list[str] = field(default_factory=list)
-    programs: list[str] = field(default_factory=list)
-    only: list[str] = field(default_factory=list)
-    ranks: list[int] = field(default_factory=list)
-    rounds: int = 3
-    limit: float = 120.0
-    program_options: list[str] = field(default_factory=list)
-    prefix: Path | None = None
-    before: Path | None = None
-    model: dict[str, Any] = field(default_factory=dict)
 
 
 class Observer(Protocol):
@@ -152,7 +118,7 @@ def begin(
     binaries = _compile(todo, prepared, observer)
     session = Session(options, observer, prepared, binaries, flag_time.FlagTime(), writer)
 
-    environment = machine.record(libraries, options_record(options))
+    environment = machine.record(libraries, options.record())
     if resumed is None:
         writer.record("environment", environment)
     else:
@@ -257,8 +223,3 @@ def _start_sample(record: Run) -> Sample:
         samples=[record.seconds],
         verified=True,
     )
-
-
-def options_record(options: Options) -> dict[str, Any]:
-    """Give the options as data, from which `resume.options` makes them again."""
-    return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(options).items()}

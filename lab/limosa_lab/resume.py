@@ -1,48 +1,20 @@
-"""Going on with a measurement that was interrupted: its options again, and which runs it has done already.
+"""Going on with a measurement that was interrupted: which runs it has done already.
 
-The options are those of the environment record. Libraries must still be the same files, since samples of different ones
-must not be mixed.
+Libraries must still be the same files, since samples of different ones must not be mixed. The options are those that
+the measurement has recorded (`options`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from limosa_lab.errors import ENVIRONMENT, LabError
 from limosa_lab.records import Recording, Run
 from limosa_lab.schedule import Task
 
-if TYPE_CHECKING:
-    from limosa_lab.measure import Options
-
 Key = tuple[str, str, int, tuple[str, ...], int]
-
-
-def options(recording: Recording, folder: Path) -> Options:
-    """Give the options of an interrupted measurement.
-
-    Raises
-    ------
-    LabError
-        If it is complete, or its options are not known.
-
-    """
-    from limosa_lab.measure import Options
-
-    if recording.end is not None:
-        raise LabError(f"the measurement in {folder} is complete", hint=f"look at it with --report {folder}")
-    recorded = recording.environment.get("options", {})
-    known = {field.name for field in fields(Options)}
-    if set(recorded) != known:
-        raise LabError(
-            f"the measurement in {folder} is of another version or command, which has not recorded all its options",
-            hint="begin anew with another --output",
-        )
-    paths = {name: Path(recorded[name]) if recorded[name] else None for name in ("prefix", "before")}
-    return Options(**{**recorded, **paths})
 
 
 def check(recording: Recording, environment: dict[str, Any], folder: Path) -> None:

@@ -8,16 +8,17 @@
 //!
 //! All randomness comes from the seed, so the same calls in the same order have the same effect.
 
-mod memory;
 mod random;
 mod sockets;
 
+use limosa_base::vm::{self, Slice};
 use limosa_device::shm::DoorbellRef;
-use limosa_device::{Address, Data, Device, DeviceError, Meta, PeerMemory, Sent, Urgency};
+use limosa_device::{Address, Data, Device, DeviceError, Joint, Meta, PeerMemory, Sent, Urgency};
 pub use random::Random;
 pub use sockets::{socket_device, socket_devices, socket_pairs};
 use std::collections::VecDeque;
 use std::fmt;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Maximum number of inbox entries per poll.
@@ -171,7 +172,7 @@ impl Network {
 
     /// Returns access to the memory of the other processes, if the network offers it.
     pub fn memory(&self) -> Option<Arc<dyn PeerMemory>> {
-        self.traffic().conditions.memory.then(|| Arc::new(memory::SimMemory(self.clone())) as Arc<dyn PeerMemory>)
+        self.traffic().conditions.memory.then(|| Arc::new(SimMemory(self.clone())) as Arc<dyn PeerMemory>)
     }
 
     /// Kills process `dead`. A random suffix of its unreceived packets is lost, possibly all or none.
@@ -352,4 +353,63 @@ impl Device for SimDevice {
     fn is_alive(&self, peer: Address) -> bool {
         !self.network.traffic().nodes[peer as usize].is_dead
     }
+}
+
+/// Memory of all processes. The kernel checks the addresses, as it does between processes.
+struct SimMemory(Network);
+
+impl SimMemory {
+    /// Decides whether an access succeeds.
+    fn try_reach(&self, peer: Address) -> io::Result<()> {
+        let mut traffic = self.0.traffic();
+        let failures = traffic.conditions.memory_failures;
+        if traffic.nodes[peer as usize].is_dead {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        if traffic.random.one_in(failures) { Err(io::ErrorKind::PermissionDenied.into()) } else { Ok(()) }
+    }
+}
+
+impl PeerMemory for SimMemory {
+    fn can_access(&self, peer: Address) -> bool {
+        !self.0.traffic().nodes[peer as usize].is_dead
+    }
+
+    unsafe fn read(&self, from: Address, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()> {
+        self.try_reach(from)?;
+        // SAFETY: the caller guarantees the local slices.
+        copy_all(local, remote, |locals, remotes| unsafe { vm::read(std::process::id(), locals, remotes) })
+    }
+
+    unsafe fn write(&self, to: Address, local: &mut [Slice], remote: &mut [Slice]) -> io::Result<()> {
+        self.try_reach(to)?;
+        // SAFETY: the caller guarantees the local slices and the overwritten memory.
+        copy_all(local, remote, |locals, remotes| unsafe { vm::write(std::process::id(), locals, remotes) })
+    }
+
+    fn joints(&self, _of: Address) -> &[Joint] {
+        &[]
+    }
+
+    fn is_alive(&self, peer: Address) -> bool {
+        self.can_access(peer)
+    }
+
+    fn is_waiting(&self, _peer: Address) -> bool {
+        self.0.traffic().random.one_in(2)
+    }
+
+    fn is_polling(&self, _peer: Address) -> bool {
+        false
+    }
+}
+
+/// Copies in one call; the tests have no more slices than that takes.
+fn copy_all(
+    local: &[Slice],
+    remote: &[Slice],
+    copy: impl Fn(&[Slice], &[Slice]) -> io::Result<usize>,
+) -> io::Result<()> {
+    let wanted = remote.iter().map(|slice| slice.iov_len).sum();
+    if copy(local, remote)? == wanted { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }

@@ -264,7 +264,7 @@ def _estimated(recording: Recording, fitted: model_report.Libraries, name: str) 
                 )
     parameter, chosen = charts.chooser("ranks", (row["ranks"] for row in rows), "ranks")
     return Chart(
-        f"{model_report.title(name)}: measured and estimated",
+        f"{samples.title(name)}: measured and estimated",
         rows,
         {
             "params": [parameter],

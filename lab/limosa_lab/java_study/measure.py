@@ -15,7 +15,6 @@ from limosa_lab import build, catalogue, machine, output
 from limosa_lab.errors import LabError
 from limosa_lab.java_library import needed, twin
 from limosa_lab.libraries import Limosa
-from limosa_lab.study.measure import kernels_folder
 from limosa_lab.study_results import reason
 from limosa_lab.terminal import Terminal
 
@@ -131,7 +130,7 @@ def _kernels(size: Size, library: Limosa) -> Iterator[Job]:
 
     Nodes are of this host; all messages between them go by the network device.
     """
-    folder = kernels_folder() / "jgf"
+    folder = catalogue.kernels_folder() / "jgf"
     for letter in size.sizes:
         for kernel, name in KERNELS.items():
             source = folder / f"{name.lower()}.c"
@@ -161,7 +160,8 @@ def check_mpj(mpj: Path) -> None:
 
 def mpj_jobs(size: Size, mpj: Path, scratch: Path) -> list[Job]:
     """Give the suite and the kernels with MPJ Express, whose ranks are threads here; they are compiled with it."""
-    sources = [twin(catalogue.programs()["primitives"].source), *sorted((kernels_folder() / "jgf").glob("*.java"))]
+    kernels = catalogue.kernels_folder() / "jgf"
+    sources = [twin(catalogue.programs()["primitives"].source), *sorted(kernels.glob("*.java"))]
     java = needed()
     compiler = java.resolve().with_name("javac")
     command = [str(compiler), "-cp", str(mpj / "lib" / "mpj.jar"), "-d", str(scratch), *map(str, sources)]

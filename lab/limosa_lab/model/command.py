@@ -8,11 +8,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from limosa_lab import records, resume, studies
+from limosa_lab import records, studies
 from limosa_lab.errors import LabError
 from limosa_lab.java_library import MODELLED
-from limosa_lab.measure import Options
 from limosa_lab.model import library, measuring, report, samples, store
+from limosa_lab.options import Options
 from limosa_lab.terminal import Terminal, names, numbers
 
 EPILOG = """examples:
@@ -84,7 +84,7 @@ def model(arguments: Sequence[str]) -> int:
     folder = given.report or given.resume
     if given.resume:
         recorded = records.read(folder)
-        measuring.begin(resume.options(recorded, folder), folder, terminal, recorded)
+        measuring.begin(Options.recorded(recorded, folder), folder, terminal, recorded)
     elif folder is None:
         folder = given.output or Path(f"limosa-model-{time.strftime('%Y%m%d-%H%M%S')}")
         measuring.begin(_options(given), folder, terminal, None)

@@ -9,6 +9,7 @@ import numpy as np
 
 from limosa_lab import styles
 from limosa_lab.model.library import Operation
+from limosa_lab.model.samples import title
 from limosa_lab.records import Recording
 
 mpl.use("Agg")
@@ -16,8 +17,6 @@ mpl.use("Agg")
 
 def draw(recording: Recording, fitted: Mapping[str, Mapping[str, Operation]]) -> dict[str, str]:
     """Draw each operation: marks for what was measured, lines for the best model, with the most processes."""
-    from limosa_lab.model.report import title
-
     names = {name for operations in fitted.values() for name in operations}
     made = {}
     for name in sorted(names - {"barrier"}):

@@ -19,6 +19,7 @@ from limosa_lab.java_library import JAVA
 from limosa_lab.libraries import Library
 from limosa_lab.model import plan, samples
 from limosa_lab.model.plan import Case
+from limosa_lab.options import Options
 from limosa_lab.records import Recording, Run, Sample
 
 # Repetitions of a case after which nothing more is expected of others.
@@ -175,7 +176,7 @@ def unknown(operations: Sequence[str], sizes: Sequence[int], apart: Sequence[int
 
 
 def begin(
-    options: measure.Options,
+    options: Options,
     output: Path,
     observer: measure.Observer,
     resumed: Recording | None,

@@ -10,10 +10,10 @@ from limosa_lab import html_page, studies
 from limosa_lab.model import equivalents, metrics
 from limosa_lab.model.growth import Growth
 from limosa_lab.model.library import ACCURACY, Interval, Operation, models
-from limosa_lab.model.samples import TURNS, VALIDATION, calls_of
+from limosa_lab.model.samples import TURNS, VALIDATION, calls_of, title
 from limosa_lab.records import Recording
 from limosa_lab.tables import Table, troubles
-from limosa_lab.wording import bench_title, listed, number, size
+from limosa_lab.wording import listed, number, size
 
 Libraries = Mapping[str, Mapping[str, Operation]]
 # More processors than any measurement has ranks: for records that do not say how many there were.
@@ -39,13 +39,6 @@ COLUMNS = (
     "specific performance in KB/s",
     "bandwidth in MB/s",
 )
-
-
-def title(operation: str) -> str:
-    """Give the title of an operation: ``MPI_Bcast``, or ``MPI_Bcast, roots by turns``."""
-    bench = operation.removesuffix(TURNS)
-    by_turns = ", roots by turns" if bench != operation else ""
-    return ("MPI_Send" if bench == "send" else bench_title(bench)) + by_turns
 
 
 def parameters(recording: Recording, fitted: Libraries) -> list[Table]:

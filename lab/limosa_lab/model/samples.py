@@ -12,6 +12,7 @@ from limosa_lab import placement
 from limosa_lab.errors import LabError
 from limosa_lab.model.fitting import Point
 from limosa_lab.records import Recording, Sample
+from limosa_lab.wording import bench_title
 
 PROGRAM = "primitives"
 # Random messages of each operation that no model is fitted to, as in the source.
@@ -203,3 +204,10 @@ def of_library(recording: Recording, library: str, statistic: str = MEDIAN) -> d
             hint="`limosa model` without --report measures; its folder can be reported again",
         )
     return found
+
+
+def title(operation: str) -> str:
+    """Give the title of an operation: ``MPI_Bcast``, or ``MPI_Bcast, roots by turns``."""
+    bench = operation.removesuffix(TURNS)
+    by_turns = ", roots by turns" if bench != operation else ""
+    return ("MPI_Send" if bench == "send" else bench_title(bench)) + by_turns

@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from limosa_lab import machine, output
+from limosa_lab import catalogue, machine, output
 from limosa_lab.errors import ENVIRONMENT, LabError
 from limosa_lab.libraries import Limosa
-from limosa_lab.study.measure import kernels_folder
 from limosa_lab.study_results import reason
 from limosa_lab.terminal import Terminal
 
@@ -137,7 +136,7 @@ def _programs(size: Size) -> Iterator[Job]:
     most = max((ranks for ranks in size.ranks if ranks <= (os.cpu_count() or 1)), default=1)
     languages = {
         "pmatlab": ("--dialect", "pmatlab", str(HERE / "arrays.m")),
-        "python": (sys.executable, str(kernels_folder() / "arrays" / "beside_octave.py")),
+        "python": (sys.executable, str(catalogue.kernels_folder() / "arrays" / "beside_octave.py")),
     }
     for program, sizes in zip(PROGRAMS, size.arrays, strict=True):
         for ranks in sorted({1, most}):

@@ -11,7 +11,7 @@ from typing import Any
 
 from limosa import engines
 
-from limosa_lab import build, machine, runner
+from limosa_lab import build, catalogue, machine, runner
 from limosa_lab.catalogue import Program
 from limosa_lab.errors import ENVIRONMENT, LabError
 from limosa_lab.libraries import PEERS, Library, Limosa, Mpich
@@ -97,15 +97,6 @@ class Named(Library):
     def binary(self) -> Path:
         """The library."""
         return Path(self._engine.library)
-
-
-def kernels_folder() -> Path:
-    """Give the folder of the kernels: in the package, or beside the laboratory in the sources."""
-    package = Path(__file__).resolve().parents[1]
-    for folder in (package / "kernels", package.parents[1] / "kernels"):
-        if (folder / "run.py").is_file():
-            return folder
-    raise LabError("the kernels are not installed", hint="install the wheel of limosa again", code=ENVIRONMENT)
 
 
 def has_standard_abi(library: Library) -> bool:
@@ -252,7 +243,7 @@ def _compile(
 ) -> dict[tuple[str, str], Path]:
     """Compile the kernels that are needed with every library."""
     observer.say("compiling the kernels in C, unless they are in the cache")
-    folder = kernels_folder()
+    folder = catalogue.kernels_folder()
     needed = sorted({work.kernel for job in todo for work in job.works})
     programs = [Program(kernel, folder / kernel / f"{kernel}.c", ()) for kernel in needed]
     return {
@@ -270,7 +261,7 @@ def _commands(
         once = dict.fromkeys((work.kernel, work.options) for work in job.works)
         return [(binaries[kernel, library], ["--json", *options]) for kernel, options in once]
     kernels = [" ".join((work.kernel, *work.options, *work.python)) for work in job.works]
-    return [(Path(sys.executable), [str(kernels_folder() / "run.py"), "--json", "--comm", module, *kernels])]
+    return [(Path(sys.executable), [str(catalogue.kernels_folder() / "run.py"), "--json", "--comm", module, *kernels])]
 
 
 def _is_installed(module: str) -> bool:

@@ -13,15 +13,15 @@ from pathlib import Path
 
 from limosa import engines
 
-from limosa_lab import machine, records, resume
+from limosa_lab import machine, records
 from limosa_lab.catalogue import COLLECTIVES
 from limosa_lab.errors import LabError
 from limosa_lab.java_library import choose_modelled
 from limosa_lab.libraries import Library, Limosa
-from limosa_lab.measure import Options
 from limosa_lab.model import measuring, plan, samples
 from limosa_lab.model.measuring import Choose, Knowledge
 from limosa_lab.model.plan import Case
+from limosa_lab.options import Options
 from limosa_lab.records import Recording
 from limosa_lab.study.measure import has_standard_abi
 from limosa_lab.terminal import Terminal
@@ -214,6 +214,6 @@ def _measured(
     earlier = records.read(folder) if (folder / records.FILE_NAME).exists() else None
     if earlier is None or earlier.end is None:
         if earlier is not None:
-            options = resume.options(earlier, folder)
+            options = Options.recorded(earlier, folder)
         measuring.begin(options, folder, terminal, earlier, libraries, choose)
     return records.read(folder)
