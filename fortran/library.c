@@ -284,31 +284,37 @@ static void limosa_next(const Descriptor *array, ptrdiff_t index[], ptrdiff_t *o
     }
 }
 
-static void limosa_copy(const Descriptor *array, char *packed, int back)
+/* Copies the elements of a section to `packed`, or back those that differ from `before`: another call may be writing
+ * to the others. */
+static void limosa_copy(const Descriptor *array, char *packed, const char *before)
 {
     ptrdiff_t index[16] = {0}, offset = 0;
     size_t count = limosa_elements(array), size = array->elem_len;
-    for (size_t i = 0; i < count; i++, packed += size) {
+    for (size_t i = 0; i < count; i++) {
         char *element = (char *)array->base_addr + offset;
-        if (back)
-            memcpy(element, packed, size);
-        else
-            memcpy(packed, element, size);
+        if (!before)
+            memcpy(packed + i * size, element, size);
+        else if (memcmp(packed + i * size, before + i * size, size))
+            memcpy(element, packed + i * size, size);
         limosa_next(array, index, &offset);
     }
 }
 
-static void limosa_copy_in(Section *section, const Descriptor *array)
+/* Gives MPI a copy of a section. A second copy, for a result, tells what has changed. */
+static void limosa_copy_in(Section *section, const Descriptor *array, int is_result)
 {
+    size_t size = limosa_elements(array) * array->elem_len;
     section->is_split = 1;
-    section->address = limosa_allocate(limosa_elements(array) * array->elem_len);
-    limosa_copy(array, section->address, 0);
+    section->address = limosa_allocate(is_result ? 2 * size : size);
+    limosa_copy(array, section->address, NULL);
+    if (is_result)
+        memcpy((char *)section->address + size, section->address, size);
 }
 
 static void limosa_copy_out(Section *section, const Descriptor *array, int is_result)
 {
     if (is_result)
-        limosa_copy(array, section->address, 1);
+        limosa_copy(array, section->address, (char *)section->address + limosa_elements(array) * array->elem_len);
     free(section->address);
 }
 

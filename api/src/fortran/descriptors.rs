@@ -64,10 +64,11 @@ impl Around {
         writeln!(self.enter, "    Section s_{x} = {{{x}->base_addr, 0, MPI_SUCCESS}};").unwrap();
         match how {
             Section::Copy => {
-                let is_result = !(dummy.param.dir == Direction::In && dummy.param.constant);
-                writeln!(self.enter, "    if (limosa_is_split({x}))\n        limosa_copy_in(&s_{x}, {x});").unwrap();
+                let is_result = i32::from(!(dummy.param.dir == Direction::In && dummy.param.constant));
+                writeln!(self.enter, "    if (limosa_is_split({x}))").unwrap();
+                writeln!(self.enter, "        limosa_copy_in(&s_{x}, {x}, {is_result});").unwrap();
                 writeln!(self.leave, "    if (s_{x}.is_split)").unwrap();
-                writeln!(self.leave, "        limosa_copy_out(&s_{x}, {x}, {});", i32::from(is_result)).unwrap();
+                writeln!(self.leave, "        limosa_copy_out(&s_{x}, {x}, {is_result});").unwrap();
                 return;
             }
             Section::Type => self.datatype(routine, dummy),

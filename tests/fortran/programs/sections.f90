@@ -4,7 +4,7 @@ program sections
   use checks
   use, intrinsic :: iso_c_binding
   implicit none
-  integer :: rank, ierr, i, class, old(MPI_STATUS_SIZE), packed_size, position
+  integer :: rank, size, number, ierr, i, class, old(MPI_STATUS_SIZE), packed_size, position
   integer(kind=MPI_COUNT_KIND) :: count
   integer :: a(6, 8), b(6, 8), flat(48)
   complex :: pairs(10)
@@ -29,6 +29,17 @@ program sections
   b = a
   call MPI_Allreduce(MPI_IN_PLACE, b(2, :), 8, MPI_INTEGER, MPI_SUM, MPI_COMM_SELF)
   call check(all(b == a), "a section in place")
+
+  ! a call leaves alone what it does not receive, where another receives at the same time
+  call MPI_Comm_size(MPI_COMM_WORLD, size)
+  flat = 0
+  number = 9
+  call MPI_Irecv(flat(5), 1, MPI_INTEGER, modulo(rank - 1, size), 8, MPI_COMM_WORLD, requests(1))
+  call MPI_Isend(number, 1, MPI_INTEGER, mod(rank + 1, size), 8, MPI_COMM_WORLD, requests(2))
+  call MPI_Sendrecv([7], 1, MPI_INTEGER, mod(rank + 1, size), 9, flat(1:7:2), 1, MPI_INTEGER, modulo(rank - 1, size), 9, &
+    MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+  call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE)
+  call check(all(flat(1:7) == [7, 0, 0, 0, 9, 0, 0]), "a part of a section is received")
 
   ! the others have a datatype of the section
   b = 0
