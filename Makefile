@@ -23,7 +23,7 @@ INSTALL := $(PIP) install --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
 # What the wheel is made of: a change here installs it again.
-WHEEL_SOURCES := $(shell find api crates java kernels lab octave python -type f -not -path '*/tests/*' \
+WHEEL_SOURCES := $(shell find api crates fortran java kernels lab octave python -type f -not -path '*/tests/*' \
                          -not -path '*/__pycache__/*') \
                  Cargo.toml Cargo.lock pyproject.toml
 

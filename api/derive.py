@@ -235,6 +235,8 @@ def parameter(raw):
         out["root"] = True
     if raw["large_only"]:
         out["large_only"] = True
+    if raw["asynchronous"]:
+        out["async"] = True
     return out
 
 
@@ -264,6 +266,8 @@ def derive_functions(apis):
             callbacks.append(sig)
             continue
         sig = {"name": sig.pop("name"), "chapter": chapter(raw["name"]), **sig}
+        if not attributes["f08_expressible"]:
+            sig["fortran"] = "mpi" if attributes["f90_expressible"] else "none"
         if FORTRAN_ONLY.match(raw["name"]):
             sig["symbol"] = (
                 False  # takes MPI_Fint, which the C ABI does not know: mpi.h defines it, the library does not export it

@@ -13,8 +13,10 @@ in the environment                 from
 ``include/limosa/``                the same headers, likewise
 ``bin/limosa``                     crate ``limosa-cli``
 ``bin/mpiexec``, ``bin/mpirun``    ``python/scripts/mpiexec``
-``bin/mpicc``, ``mpicxx`` ...      ``python/scripts/mpicc``
-``bin/mpifort``, ``mpif90`` ...    ``python/scripts/mpifort``
+``bin/mpicc``, ``mpifort`` ...     ``python/scripts/mpicc``
+``lib/limosa/fortran/``,           build script of ``limosa-abi``: the sources of Fortran's modules, which ``mpifort``
+``include/limosa/mpif.h``          compiles, and ``mpif.h``
+``lib/limosa/libmpi_abi_fortran``  ``fortran/`` and what the same script generates, where there is a C compiler
 ``limosa/octave/src/mpitb_*.cc``   build script of ``limosa-abi``, likewise
 ``limosa/java/limosa.jar``         ``java/`` and what the same script generates, where a JDK is there
 ``limosa/_fast_path*.so``          ``python/compiled/``, where a C compiler and Python's header are there
@@ -91,8 +93,7 @@ class LimosaBuildHook(BuildHookInterface[Any]):
         build_data["shared_scripts"] |= {str(launcher): "limosa"}
         commands = {
             "mpiexec": ["mpiexec", "mpirun"],
-            "mpicc": ["mpicc", "mpicxx", "mpic++", "mpiCC"],
-            "mpifort": ["mpifort", "mpif90", "mpif77"],
+            "mpicc": ["mpicc", "mpicxx", "mpic++", "mpiCC", "mpifort", "mpif90", "mpif77"],
         }
         for script, names in commands.items():
             for name in names:
@@ -103,6 +104,7 @@ class LimosaBuildHook(BuildHookInterface[Any]):
             build_data["force_include"][str(module)] = f"limosa/{module.name}"
         if (tuned := substitution(root / "lab" / "limosa_lab" / "tune", header, staging)) is not None:
             build_data["shared_data"][str(tuned)] = f"lib/limosa/{tuned.name}"
+        build_data["shared_data"] |= fortran(root / "fortran", built, library, staging)
         if (classes := java_classes(root, artifact(built, "Abi.java"), staging)) is not None:
             build_data["force_include"][str(classes)] = "limosa/java/limosa.jar"
 
@@ -191,6 +193,17 @@ def substitution(source: Path, header: Path, staging: Path) -> Path | None:
     return compiled(
         source, made, ["-pthread", f"-I{header.parent}"], "`limosa run --tuned --mpi` does not work without it"
     )
+
+
+def fortran(source: Path, built: dict[str, Path], library: Path, staging: Path) -> dict[str, str]:
+    """Compile the library behind Fortran's subroutines; give it and the sources of the modules with their places."""
+    made, header = staging / "libmpi_abi_fortran.so", artifact(built, "mpi.h")
+    options = ["-O1", "-s", "-pthread", "-Wl,-rpath,$ORIGIN", f"-I{header.parent}", str(library)]
+    places = {"mpif.h": "include/limosa", "mpi.f90": "lib/limosa/fortran", "mpi_f08.f90": "lib/limosa/fortran"}
+    files = {str(artifact(built, name)): f"{folder}/{name}" for name, folder in places.items()}
+    if compiled(source, made, options, "programs in Fortran cannot be linked without it") is not None:
+        files[str(made)] = f"lib/limosa/{made.name}"
+    return files
 
 
 def compiled(source: Path, made: Path, options: list[str], without: str) -> Path | None:

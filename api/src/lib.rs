@@ -8,6 +8,7 @@
 //! - [`check`] — the wrappers of the checker, for `limosa-check`
 //! - [`consts`] — Rust constants, for `limosa-mpi`
 //! - [`entry`] — the exported functions, for `limosa-abi`
+//! - [`fortran`] — `mpif.h`, the modules `mpi` and `mpi_f08`, the C functions behind them
 //! - [`header`] — `mpi.h`
 //! - [`coverage`] — `docs/coverage.md`
 //! - [`java`] — the bindings for Java
@@ -20,6 +21,7 @@ pub mod check;
 pub mod consts;
 pub mod coverage;
 pub mod entry;
+pub mod fortran;
 pub mod header;
 pub mod java;
 pub mod octave;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
-use limosa_api::{Table, coverage, entry, header, java, octave};
+use limosa_api::{Table, coverage, entry, fortran, header, java, octave};
 
 fn main() -> ExitCode {
     let table = Table::load();
@@ -26,6 +26,13 @@ fn main() -> ExitCode {
                 println!("{line}");
             }
         }
+        "fortran" => {
+            let folder = std::env::args().nth(2).unwrap_or_else(|| ".".into());
+            for (name, text) in fortran::files(&table) {
+                let file = Path::new(&folder).join(name);
+                std::fs::write(&file, text).unwrap_or_else(|e| panic!("cannot write {}: {e}", file.display()));
+            }
+        }
         "java" => print!("{}", java::render(&table)),
         "octave-functions" => print!("{}", octave::functions(&table)),
         "octave-constants" => print!("{}", octave::constants(&table)),
@@ -38,7 +45,8 @@ fn main() -> ExitCode {
         }
         _ => {
             eprintln!(
-                "usage: limosa-api header|coverage|symbols|table|java|octave-functions|octave-constants|octave-coverage|glue [function ...]"
+                "usage: limosa-api header|coverage|symbols|table|java|octave-functions|octave-constants|octave-coverage|\
+                 fortran [folder]|glue [function ...]"
             );
             return ExitCode::from(2);
         }

@@ -144,9 +144,31 @@ pub struct Param {
     /// Exists in the large-count twin only.
     #[serde(default, skip_serializing_if = "is_false")]
     pub large_only: bool,
+    /// Declared `ASYNCHRONOUS` in Fortran: the call may return before it is done with the argument.
+    #[serde(rename = "async", default, skip_serializing_if = "is_false")]
+    pub asynchronous: bool,
     /// What `roles.json` says about it.
     #[serde(flatten)]
     pub role: Role,
+}
+
+/// The Fortran interfaces that have a function.
+#[derive(Serialize, Deserialize, Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+pub enum Fortran {
+    /// `mpif.h` and both modules.
+    #[default]
+    All,
+    /// `mpif.h` and module `mpi`: a function that MPI-2 deprecated.
+    Mpi,
+    /// A function of C alone.
+    None,
+}
+
+impl Fortran {
+    fn is_all(&self) -> bool {
+        *self == Fortran::All
+    }
 }
 
 /// A function or a function type.
@@ -180,6 +202,9 @@ pub struct Function {
     /// Exported by the library (default) or only defined in `mpi.h`.
     #[serde(default = "yes")]
     pub symbol: bool,
+    /// The Fortran interfaces that have it.
+    #[serde(default, skip_serializing_if = "Fortran::is_all")]
+    pub fortran: Fortran,
 }
 
 fn yes() -> bool {

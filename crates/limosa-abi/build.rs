@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use limosa_api::{Table, coverage, entry, header, java, octave};
+use limosa_api::{Table, coverage, entry, fortran, header, java, octave};
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -25,7 +25,7 @@ fn main() {
         ("mpitb_constants.cc", octave::constants(&table)),
         ("Abi.java", java::render(&table)),
     ];
-    for (name, text) in generated {
+    for (name, text) in generated.into_iter().chain(fortran::files(&table)) {
         let file = out.join(name);
         std::fs::write(&file, text).unwrap_or_else(|e| panic!("cannot write {}: {e}", file.display()));
     }

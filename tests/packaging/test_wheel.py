@@ -91,6 +91,9 @@ def test_brings_every_file(prefix):
         "include/mpi.h",
         "include/limosa.h",
         "lib/libmpi_abi.so.1",
+        "include/limosa/mpif.h",
+        "lib/limosa/libmpi_abi_fortran.so",
+        "lib/limosa/fortran/mpi_f08.f90",
     ]:
         assert (prefix / name).is_file(), name
 
