@@ -10,6 +10,7 @@ pytestmark = pytest.mark.usefixtures("limosa")
 
 CHECK = ["--check"]
 WORLD = "MPI_COMM_WORLD"
+MPI_ERR_TRUNCATE = 15
 
 
 def script(tmp_path, text: str):
@@ -324,6 +325,92 @@ print("right", flush=True)
 @pytest.mark.parametrize("way", WAYS, ids=["here", "messages", "hosts"])
 def test_a_rank_with_wrong_arguments_stays_in_step(job, python, tmp_path, way):
     passes(job([python, script(tmp_path, WRONG_ARGUMENTS)], n=3, options=CHECK, env=way), 3)
+
+
+LENGTHS = """
+size = world.size
+
+def run(name, call):
+    count = {SHORT} if rank == {ODD} else {LONG}
+    mine, room = np.ones(count * size), np.zeros(count * size)
+    text = "nothing"
+    try:
+        call(mine, mine[:count], room, room[:count])
+    except MPI.Exception as error:
+        text = f"{error.Get_error_class() == MPI.ERR_TRUNCATE} {error}"
+    told = world.gather(text)  # the communicator works
+    if rank == 0:
+        lines = sum("script.py" in each for each in told)
+        print(name, sum("True" in each and "no data were moved" in each for each in told), lines, flush=True)
+
+run("bcast", lambda mine, one, room, into: world.Bcast(one))
+run("gather", lambda mine, one, room, into: world.Gather(one, room))
+run("scatter", lambda mine, one, room, into: world.Scatter(mine, into))
+run("allgather", lambda mine, one, room, into: world.Allgather(one, room))
+run("alltoall", lambda mine, one, room, into: world.Alltoall(mine, room))
+run("reduce", lambda mine, one, room, into: world.Reduce(one, into))
+run("allreduce", lambda mine, one, room, into: world.Allreduce(one, into))
+run("scan", lambda mine, one, room, into: world.Scan(one, into))
+"""
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["here", "messages", "hosts"])
+@pytest.mark.parametrize(("odd", "short", "long"), [(0, 2, 5000), (2, 100_000, 5)], ids=["root", "last"])
+def test_different_lengths_are_an_error_of_all_ranks_whatever_algorithms_they_lead_to(
+    job, python, tmp_path, way, odd, short, long
+):
+    text = LENGTHS.replace("{ODD}", str(odd)).replace("{SHORT}", str(short)).replace("{LONG}", str(long))
+    outcome = job([python, script(tmp_path, text)], n=3, options=CHECK, env=way).wait(60)
+    assert outcome.code == 0, outcome.text
+    told = {name: (int(ranks), int(lines)) for name, ranks, lines in map(str.split, outcome.out.splitlines())}
+    assert len(told) == 8, outcome.text
+    assert {ranks for ranks, _ in told.values()} == {3}, outcome.text
+    assert min(lines for _, lines in told.values()) > 0, outcome.text
+
+
+BETWEEN_GROUPS = """
+part = world.Split(rank % 2, rank)
+inter = part.Create_intercomm(0, world, 1 - rank % 2)
+uncommitted = MPI.DOUBLE.Create_contiguous(1)
+count = 7 if rank == 3 else 5
+
+def run(name, call):
+    text = "nothing"
+    try:
+        call()
+    except MPI.Exception as error:
+        text = f"{error.Get_error_class()} {error}"
+    told = world.gather(text)
+    if rank == 0:
+        print(name, *told, sep="\\n", flush=True)
+
+run("between", lambda: inter.Allreduce(np.ones(count), np.zeros(count)))
+run("part", lambda: part.Bcast(np.ones(count)))
+datatype = uncommitted if rank == 2 else MPI.DOUBLE
+run("wrong", lambda: world.Allreduce([np.ones(count), count, datatype], [np.zeros(count), count, datatype]))
+run("right", lambda: world.Allreduce(np.ones(5), np.zeros(5)))
+for each in (uncommitted, inter, part):
+    each.Free()
+"""
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["here", "messages", "hosts"])
+def test_different_lengths_between_groups_in_parts_and_beside_wrong_arguments(job, python, tmp_path, way):
+    outcome = job([python, script(tmp_path, BETWEEN_GROUPS)], n=4, options=CHECK, env=way).wait(60)
+    assert outcome.code == 0, outcome.text
+    lines = outcome.out.splitlines()
+    told = {lines[at]: lines[at + 1 : at + 5] for at in range(0, 20, 5)}
+    is_truncated = {name: [f"{MPI_ERR_TRUNCATE} MPI" in text for text in texts] for name, texts in told.items()}
+    assert is_truncated["between"] == [True] * 4, outcome.text
+    told_0 = "rank 1 of the remote group called MPI_Allreduce with 56 bytes for rank 0, at "
+    assert told_0 in told["between"][0], outcome.text
+    assert "but rank 0 called MPI_Allreduce and expects 40 bytes, at " in told["between"][0], outcome.text
+    assert is_truncated["part"] == [False, True, False, True], outcome.text
+    assert "rank 0 called MPI_Bcast with 40 bytes for rank 1, at " in told["part"][3], outcome.text
+    # The rank with wrong arguments has its own error, and is in step afterwards.
+    assert is_truncated["wrong"] == [True, True, False, True], outcome.text
+    assert "not committed" in told["wrong"][2], outcome.text
+    assert told["right"] == ["nothing"] * 4, outcome.text
 
 
 AHEAD = """

@@ -53,6 +53,16 @@ def test_events_go_to_a_file_for_each_rank(job, python, script, tmp_path):
         assert re.search(rf"^\[rank {rank}\] \S+ DEBUG limosa_coll\S+: barrier: \w+ \(\w+\)$", text, re.MULTILINE), text
 
 
+def test_events_go_to_stderr_where_the_file_cannot_be_written_and_a_line_says_so(job, python, script, tmp_path):
+    file = tmp_path / "missing" / "log"
+    outcome = job([python, script], env={"LIMOSA_LOG": "coll", "LIMOSA_LOG_FILE": str(file)}).wait(30)
+    assert outcome.code == 0, outcome.text
+    for rank in (0, 1):
+        told = f"limosa: LIMOSA_LOG_FILE: cannot write {file}.{rank}: No such file or directory"
+        assert re.search(rf"^{re.escape(told)}.*: events go to stderr instead$", outcome.err, re.MULTILINE), outcome.err
+        assert re.search(rf"^\[rank {rank}\] \S+ DEBUG limosa_coll", outcome.err, re.MULTILINE), outcome.err
+
+
 def test_a_wrong_filter_is_told_once(job, python, script):
     outcome = job([python, script], env={"LIMOSA_LOG": "p2p=loud"}).wait(30)
     assert outcome.code == 0, outcome.text

@@ -5,6 +5,8 @@
 //!
 //! - *Different functions, roots or operations* end the collectives of the communicator, as without the checks
 //!   ([`crate::disagreement`]); every rank finds them, with the lines of both calls.
+//! - *Different lengths* in a blocking operation are an error of all ranks, and the operation is not begun: ranks might
+//!   choose different algorithms.
 //! - *Different datatypes* are an error of the rank that expects others. It is raised after the operation, so no rank
 //!   waits for a rank that has given up.
 //!
@@ -14,8 +16,8 @@
 //! by any thread in the library.
 //!
 //! A blocking operation compares twice. The first time is before its arguments are read ([`agree`]). The second is
-//! before the operation begins ([`compare`]), and ends with a barrier: no data move before all ranks have compared. A
-//! rank with wrong arguments makes up for the second comparison in its next call.
+//! before the operation begins ([`compare`]), and ends with a reduction of the verdicts: no data move before all
+//! ranks have compared. A rank with wrong arguments makes up for the second comparison in its next call.
 //!
 //! Other operations compare once, from the call that makes the request ([`Compared`]). Their completion waits for the
 //! records of ranks whose data they get, and for no others. The record of the previous rank may arrive later: a
@@ -23,11 +25,11 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 use limosa_mpi::check::{self, HEADER};
 use limosa_mpi::comm::{Comm, Inter, Purpose};
-use limosa_mpi::consts::{MPI_BYTE, MPI_ERR_TYPE};
+use limosa_mpi::consts::{MPI_BYTE, MPI_ERR_TRUNCATE, MPI_ERR_TYPE, MPI_INT32_T, MPI_MAX};
 use limosa_mpi::datatype::Datatype;
 use limosa_mpi::datatype::sequence::Sequence;
 use limosa_mpi::error::{Error, Result, error_of};
@@ -47,10 +49,10 @@ use super::inter::RootRole;
 use super::kind::{Collective, Signature};
 use super::numbers;
 use super::state::CommState;
-use super::{Call, barrier};
+use super::{Call, allreduce};
 
 /// Types that this rank sends to and expects from each rank; `None` where no data are sent. A rank waits for records of
-/// ranks from which it expects types, so those send them whatever their arguments: empty types if none are known.
+/// ranks from which it expects types, so those send a record whatever their arguments, of unknown types if need be.
 pub struct Types {
     /// The call, with its root and operation as far as they are known.
     signature: Signature,
@@ -85,7 +87,7 @@ impl Types {
 
     /// Types of a call that has failed before its arguments were compared.
     fn of_failed(comm: &Comm) -> Types {
-        let types = Types::new(comm.size(), |_| Some(Sequence::default()), |_| None);
+        let types = Types::new(comm.size(), |_| Some(Sequence::unknown()), |_| None);
         Types { signature: Signature::default(), ..types }
     }
 
@@ -124,7 +126,7 @@ impl Types {
 
     /// Types of an operation between two groups, unknown at this rank.
     pub fn unknown_between(inter: &Inter) -> Types {
-        Types::between(inter, |_| Some(Sequence::default()), |_| None)
+        Types::between(inter, |_| Some(Sequence::unknown()), |_| None)
     }
 
     /// Types of a broadcast, a gather, a scatter or a reduction between two groups. `root` has the root's part, a
@@ -203,7 +205,7 @@ impl Types {
     pub fn gather(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Types {
         Types::new(
             call.size(),
-            |rank| (rank as i32 == root).then(|| send.map(Types::whole).unwrap_or_default()),
+            |rank| (rank as i32 == root).then(|| send.map_or_else(Sequence::unknown, Types::whole)),
             |rank| receive.and_then(|blocks| of(&blocks.of(rank))),
         )
         .rooted(root)
@@ -214,7 +216,7 @@ impl Types {
         let is_root = call.is_at(root);
         Types::new(
             call.size(),
-            |rank| is_root.then(|| send.map(|blocks| Types::part(blocks, rank)).unwrap_or_default()),
+            |rank| is_root.then(|| send.map_or_else(Sequence::unknown, |blocks| Types::part(blocks, rank))),
             |rank| receive.filter(|_| rank as i32 == root).and_then(of),
         )
         .rooted(root)
@@ -263,7 +265,7 @@ impl Types {
         is_sent: impl Fn(usize) -> bool,
         is_expected: impl Fn(usize) -> bool,
     ) -> Types {
-        let operand = operand.map(Types::whole).unwrap_or_default();
+        let operand = operand.map_or_else(Sequence::unknown, Types::whole);
         let when = |is: bool| is.then(|| operand.clone());
         let types = Types::new(call.size(), |rank| when(is_sent(rank)), |rank| when(is_expected(rank)));
         Types { signature: types.signature.with_op(op), ..types }
@@ -272,16 +274,24 @@ impl Types {
     /// Returns the error if a rank passes a datatype that this rank does not expect.
     fn mismatch(&self, rank: usize, passed: &Sequence) -> Option<Error> {
         let found = passed.difference(self.expects[rank].as_ref()?)?;
-        let sender = match rank.checked_sub(self.remote.start).filter(|_| self.remote.contains(&rank)) {
-            Some(rank) => format!("rank {rank} of the remote group"),
-            None => format!("rank {rank}"),
-        };
+        let sender = name_of(rank, &self.remote);
         let detail = format!(
             "{sender} passes {} where this rank expects {}: the datatypes of the ranks do not match",
             found.left.name(),
             found.right.name()
         );
         Some(Error::new(MPI_ERR_TYPE, detail))
+    }
+}
+
+/// Names a rank of both groups of an intercommunicator, whose `remote` group has these ranks among them; otherwise a rank
+/// of the communicator.
+fn name_of(rank: usize, remote: &Range<usize>) -> String {
+    if remote.contains(&rank) {
+        format!("rank {} of the remote group", rank - remote.start)
+    } else {
+        let first = if remote.start == 0 { remote.end } else { 0 };
+        format!("rank {}", rank - first)
     }
 }
 
@@ -352,11 +362,10 @@ impl Record {
         (first != second).then_some(Difference { first, second })
     }
 
-    /// Describes the call, as far as its signature differs from `other`.
-    fn describe(&self, signature: Signature, other: Signature) -> String {
+    /// Describes the call, with these words about its arguments.
+    fn in_words(&self, arguments: &str) -> String {
         let (name, site) = self.0[TYPE_WORDS + 1..].split_at(NAME_WORDS);
-        let line = check::site_in_words(&read_text(site));
-        format!("{}{}{line}", read_text(name), signature.distinction(other))
+        format!("{}{arguments}{}", read_text(name), check::site_in_words(&read_text(site)))
     }
 }
 
@@ -404,6 +413,17 @@ struct Outcome {
     failure: Option<Error>,
     /// The error of this rank: it gets a datatype that it does not expect.
     mismatch: Option<Error>,
+    /// The error of this rank: it gets more or fewer bytes than it expects.
+    other_length: Option<Error>,
+}
+
+impl Outcome {
+    /// Adds what was found later. The first errors are kept.
+    fn add(&mut self, later: Outcome) {
+        self.failure = self.failure.take().or(later.failure);
+        self.mismatch = self.mismatch.take().or(later.mismatch);
+        self.other_length = self.other_length.take().or(later.other_length);
+    }
 }
 
 impl Exchange {
@@ -420,7 +440,8 @@ impl Exchange {
         }
         let is_half_compared = CommState::of(twin).is_half_compared.swap(stage == Stage::Functions, Ordering::Relaxed);
         if is_half_compared && stage != Stage::Arguments {
-            compare(comm, Types::of_failed(comm))?;
+            // That call has returned its error.
+            compare_all(comm, Types::of_failed(comm))?;
             CommState::of(twin).is_half_compared.store(stage == Stage::Functions, Ordering::Relaxed);
         }
         let tag = numbers::tag(CommState::of(twin).numbers.next_record(), Signature::default());
@@ -438,8 +459,8 @@ impl Exchange {
             own: Record::own(types.signature),
             awaited: AtomicUsize::new(sources.iter().filter(|(_, is_awaited)| *is_awaited).count()),
             outcome: Mutex::new(Outcome {
-                failure: None,
                 mismatch: types.sends[me].as_ref().and_then(|own| types.mismatch(me, own)),
+                ..Outcome::default()
             }),
             types,
         });
@@ -487,21 +508,31 @@ impl Exchange {
             // Service threads have small stacks, and finding source lines runs much code.
             return engine.leave_to_program(Box::new(move |engine| self.take(engine, rank, arrived, is_awaited)));
         }
-        let (failure, mismatch) = match arrived {
-            Ok(record) if differs => (self.raise(engine, rank, &record), None),
-            Ok(record) => (None, record.types().and_then(|passed| self.types.mismatch(rank, &passed))),
+        let found = match arrived {
+            Ok(record) if differs => Outcome { failure: self.raise(engine, rank, &record), ..Outcome::default() },
+            Ok(record) => self.compare_types(rank, &record).unwrap_or_default(),
             // A call that does not need the other rank completes without it.
-            Err(error) => (is_awaited.then_some(error), None),
+            Err(error) => Outcome { failure: is_awaited.then_some(error), ..Outcome::default() },
         };
-        {
-            // Not held above: the engine may take records meanwhile.
-            let mut outcome = self.outcome.lock();
-            outcome.failure = outcome.failure.take().or(failure);
-            outcome.mismatch = outcome.mismatch.take().or(mismatch);
-        }
+        // Not locked above: the engine may take records meanwhile.
+        self.outcome.lock().add(found);
         if is_awaited && self.awaited.fetch_sub(1, Ordering::AcqRel) == 1 {
             engine.notify();
         }
+    }
+
+    /// Compares what another rank passes, in the same call, with what this rank expects.
+    fn compare_types(&self, rank: usize, record: &Record) -> Option<Outcome> {
+        let (passed, expected) = (record.types()?, self.types.expects[rank].as_ref()?);
+        let mismatch = self.types.mismatch(rank, &passed);
+        let other_length = passed.bytes().zip(expected.bytes()).filter(|(passed, expected)| passed != expected);
+        let in_words = |(passed, expected): (u64, u64)| {
+            let [rank, me] = [rank, self.me].map(|rank| name_of(rank, &self.types.remote));
+            let passing = record.in_words(&format!(" with {passed} bytes for {me}"));
+            let expecting = self.own.in_words(&format!(" and expects {expected} bytes"));
+            Error::new(MPI_ERR_TRUNCATE, format!("{rank} called {passing}, but {me} called {expecting}{OTHER_LENGTHS}"))
+        };
+        Some(Outcome { failure: None, mismatch, other_length: other_length.map(in_words) })
     }
 
     /// Ends the collectives of the communicator, because another rank's call differs from this one. Returns the error.
@@ -511,8 +542,10 @@ impl Exchange {
         let [(rank, record), (other, other_record)] = if rank < self.me { [other, own] } else { [own, other] };
         let difference = record.difference(other_record)?;
         let Difference { first, second } = difference;
-        let (ranks, calls) =
-            ([Some(rank), Some(other)], [record.describe(first, second), other_record.describe(second, first)]);
+        let (ranks, calls) = (
+            [Some(rank), Some(other)],
+            [record.in_words(&first.distinction(second)), other_record.in_words(&second.distinction(first))],
+        );
         UNTOLD.lock().push((self.context, disagreement::sentence(ranks, &calls)));
         let error = disagreement::error_in_words(ranks, difference, &calls);
         Some(disagreement::raise(engine, self.context, &self.group, error))
@@ -558,29 +591,53 @@ pub(crate) fn agree_on_making(comm: &Comm, kind: Collective) -> Result<()> {
 /// Compares the calls of a blocking operation; returns the error that this rank raises after the operation.
 ///
 /// # Errors
-/// Ranks have called different functions, or with different roots or operations; errors of the machine.
+/// Ranks have called different functions, or with different roots, operations or lengths; errors of the machine.
 #[cold]
 pub fn compare(comm: &Comm, types: Types) -> Result<Option<Error>> {
-    let mismatch = exchange(comm, types, Stage::Arguments)?;
-    let twin = comm.twin(Purpose::Checks);
-    let barrier = barrier::background(&Call::begin_nonblocking(twin))?.into_operation(twin);
-    barrier.clone().start()?;
-    wait_for(comm, &*barrier, &Waiting::collective(comm, None))
-        .map_err(|interrupted| out_of_step(comm, interrupted))?;
-    match barrier.finish().and_then(|end| end.error) {
-        Some(error) => Err(told(comm.coll_context(), error)),
-        None => Ok(mismatch),
-    }
+    let Outcome { mismatch, other_length, .. } = compare_all(comm, types)?;
+    other_length.map_or(Ok(mismatch), Err)
 }
 
-/// Exchanges the records of a blocking call; returns the error about datatypes.
-fn exchange(comm: &Comm, types: Types, stage: Stage) -> Result<Option<Error>> {
+/// As [`compare`]; returns what was found about the arguments. If a rank gets another length, all ranks get that error.
+fn compare_all(comm: &Comm, types: Types) -> Result<Outcome> {
+    let remote = types.remote.clone();
+    let mut outcome = exchange(comm, types, Stage::Arguments)?;
+    // The greatest rank that has found an error, counted from 1; 0 if none has.
+    let verdict = Box::new(AtomicI32::new(if outcome.other_length.is_some() { comm.rank() as i32 + 1 } else { 0 }));
+    let twin = comm.twin(Purpose::Checks);
+    let (place, max) = (verdict.as_ptr().cast(), Op::builtin(MPI_MAX).expect("it is predefined"));
+    let place = Buffer::new(place, 1, Datatype::named(MPI_INT32_T), "verdict")?;
+    let plan = allreduce::background(&Call::begin_nonblocking(twin), None, &place, &max)?;
+    let operation = plan.into_operation(twin);
+    operation.clone().start()?;
+    if let Err(interrupted) = wait_for(comm, &*operation, &Waiting::collective(comm, None)) {
+        // The operation continues to use it.
+        std::mem::forget(verdict);
+        return Err(out_of_step(comm, interrupted));
+    }
+    if let Some(error) = operation.finish().and_then(|end| end.error) {
+        return Err(told(comm.coll_context(), error));
+    }
+    if let Some(by) = usize::try_from(verdict.load(Ordering::Relaxed)).ok().and_then(|rank| rank.checked_sub(1)) {
+        outcome.other_length.get_or_insert_with(|| {
+            let detail = format!("{} gets more or fewer bytes than it expects{OTHER_LENGTHS}", name_of(by, &remote));
+            Error::new(MPI_ERR_TRUNCATE, detail)
+        });
+    }
+    Ok(outcome)
+}
+
+/// End of a sentence about lengths that differ.
+const OTHER_LENGTHS: &str = ": all ranks must pass matching counts and datatypes; no data were moved";
+
+/// Exchanges the records of a blocking call; returns what this rank has found alone.
+fn exchange(comm: &Comm, types: Types, stage: Stage) -> Result<Outcome> {
     let exchange = Exchange::start(comm, types, stage)?;
     exchange
         .wait(comm.engine(), &Waiting::collective(comm, None))
         .map_err(|interrupted| out_of_step(comm, interrupted))?;
-    let Outcome { failure, mismatch } = std::mem::take(&mut *exchange.outcome.lock());
-    failure.map_or(Ok(mismatch), |error| Err(told(comm.coll_context(), error)))
+    let mut outcome = std::mem::take(&mut *exchange.outcome.lock());
+    outcome.failure.take().map_or(Ok(outcome), |error| Err(told(comm.coll_context(), error)))
 }
 
 #[cold]
@@ -610,7 +667,7 @@ impl Compared {
     }
 
     fn with_error(&self, end: End) -> End {
-        let Outcome { failure, mismatch } = &*self.exchange.outcome.lock();
+        let Outcome { failure, mismatch, .. } = &*self.exchange.outcome.lock();
         let error = failure.clone().or(end.error).map(|error| told(self.exchange.context, error));
         End { error: error.or_else(|| mismatch.clone()), ..end }
     }

@@ -1,6 +1,6 @@
 //! Descriptions of what a thread waits for.
 
-use limosa_job::{Kind, Peer, RankView, Record, State, WaitView};
+use limosa_job::{Kind, MOST_COUNTED, Peer, RankView, Record, State, WaitView};
 
 use crate::words::short;
 
@@ -16,7 +16,8 @@ pub fn describe(record: &Record) -> String {
         }
     }
     if record.more > 0 {
-        parts.push(format!("{} more", record.more));
+        let is_exact = record.waits.len() + (record.more as usize) < MOST_COUNTED;
+        parts.push(format!("{}{} more", if is_exact { "" } else { "at least " }, record.more));
     }
     let joint = if record.all { " and " } else { " or " };
     let polls = if record.polls > 0 { "polls with " } else { "" };

@@ -528,7 +528,7 @@ impl RecordSlot {
         self.call.store(blocked.call);
         let listed = blocked.waits.len().min(WAITS);
         self.waits.store(listed as u32, Relaxed);
-        self.more.store((blocked.waits.len() - listed) as u32, Relaxed);
+        self.more.store((blocked.waits.len() - listed + blocked.more) as u32, Relaxed);
         self.all.store(blocked.all.into(), Relaxed);
         self.polls.store(polls, Relaxed);
         let lie = blocked.lying.len().min(LYING);
@@ -667,7 +667,7 @@ mod tests {
         assert_eq!(mine.claim(1, 78).err(), Some(77));
         seat.running();
         let before = theirs.view(1).epoch;
-        let asleep = seat.blocked(&Blocked { call: "MPI_Recv", waits: &[receive(2, 7); 6], all: true, lying: &[] });
+        let asleep = seat.blocked(&Blocked { call: "MPI_Recv", waits: &[receive(2, 7); 6], more: 0, all: true, lying: &[] });
         let view = theirs.view(1);
         assert!(view.is_blocked());
         assert_ne!(view.epoch, before);
@@ -702,7 +702,7 @@ mod tests {
             let other = scope.spawn(move || {
                 seat.thread();
                 let asleep =
-                    seat.blocked(&Blocked { call: "MPI_Recv", waits: &[receive(0, 0)], all: true, lying: &[] });
+                    seat.blocked(&Blocked { call: "MPI_Recv", waits: &[receive(0, 0)], more: 0, all: true, lying: &[] });
                 ready.send(()).unwrap();
                 wait.recv().unwrap();
                 drop(asleep);
@@ -710,7 +710,7 @@ mod tests {
             is_ready.recv().unwrap();
             assert_eq!((board.view(0).threads, board.view(0).asleep), (2, 1));
             assert!(!board.view(0).is_blocked(), "the main thread computes");
-            let asleep = seat.blocked(&Blocked { call: "MPI_Send", waits: &[receive(0, 0)], all: true, lying: &[] });
+            let asleep = seat.blocked(&Blocked { call: "MPI_Send", waits: &[receive(0, 0)], more: 0, all: true, lying: &[] });
             assert!(board.view(0).is_blocked());
             assert_eq!(board.view(0).records.len(), 2);
             drop(asleep);
@@ -725,7 +725,7 @@ mod tests {
         let (_fd, board) = board(1);
         let seat = board.claim(0, 5).unwrap();
         let asleep: Vec<_> =
-            (0..7).map(|_| seat.blocked(&Blocked { call: "MPI_Wait", waits: &[], all: false, lying: &[] })).collect();
+            (0..7).map(|_| seat.blocked(&Blocked { call: "MPI_Wait", waits: &[], more: 0, all: false, lying: &[] })).collect();
         assert_eq!((board.view(0).asleep, board.view(0).records.len()), (7, 4));
         drop(asleep);
         assert_eq!(board.view(0).asleep, 0);
@@ -752,7 +752,7 @@ mod tests {
             scope.spawn(|| {
                 for i in 0..20_000 {
                     let call = if i % 2 == 0 { "MPI_Even" } else { "MPI_Odd_with_a_long_name" };
-                    drop(seat.blocked(&Blocked { call, waits: &[receive(0, i % 2)], all: true, lying: &[] }));
+                    drop(seat.blocked(&Blocked { call, waits: &[receive(0, i % 2)], more: 0, all: true, lying: &[] }));
                 }
                 stop.store(true, Relaxed);
             });

@@ -194,7 +194,7 @@ mod tests {
             series: None,
             started: "",
         };
-        let _asleep = seat.blocked(&Blocked { call: "MPI_Recv", waits: &[wait], all: true, lying: &[] });
+        let _asleep = seat.blocked(&Blocked { call: "MPI_Recv", waits: &[wait], more: 0, all: true, lying: &[] });
         here.show(2, &there.copy_of(2), 1000);
         let (original, shown) = (there.view(2), here.view(2));
         assert_eq!((shown.pid, shown.state, shown.epoch), (77, State::Running, original.epoch));

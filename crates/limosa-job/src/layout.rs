@@ -29,7 +29,9 @@ pub const MAX_RANKS: u32 = 1 << 16;
 /// Threads of one rank whose waits are recorded.
 pub(crate) const RECORDS: usize = 4;
 /// Waits recorded per thread.
-pub(crate) const WAITS: usize = 4;
+pub const WAITS: usize = 4;
+/// Waits counted per thread. A wait for more operations than that may be recorded as one for so many.
+pub const MOST_COUNTED: usize = 100;
 /// Unreceived messages recorded per thread.
 pub(crate) const LYING: usize = 3;
 /// Threads of one rank whose numbers are recorded when they call the library.

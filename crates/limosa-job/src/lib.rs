@@ -39,7 +39,7 @@ pub use card::CARD_BYTES;
 pub use error::JobError;
 pub use hosts::HostPlan;
 pub use job::{Job, processors, spare_ranks};
-pub use layout::MAX_RANKS;
+pub use layout::{MAX_RANKS, MOST_COUNTED, WAITS};
 pub use names::{
     ENV_COLL_TUNED, ENV_FD, ENV_HOST_ADDRESS, ENV_ID, ENV_LOCAL_RANK, ENV_LOCAL_SIZE, ENV_PID, ENV_RANK, ENV_SIZE,
     MEMFD_PREFIX, MEMFD_SINGLE,

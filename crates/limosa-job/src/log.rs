@@ -61,7 +61,10 @@ pub fn begin(filter: &Filter, file: Option<&Path>, rank: u32) {
         let mut name = file.as_os_str().to_owned();
         name.push(format!(".{rank}"));
         let opened = File::options().create(true).append(true).open(&name);
-        opened.inspect_err(|error| eprintln!("limosa: LIMOSA_LOG_FILE: cannot write {}: {error}", name.display())).ok()
+        let warn = |error: &_| {
+            eprintln!("limosa: LIMOSA_LOG_FILE: cannot write {}: {error}: events go to stderr instead", name.display());
+        };
+        opened.inspect_err(warn).ok()
     });
     let writer = match file {
         Some(file) => BoxMakeWriter::new(Arc::new(file)),

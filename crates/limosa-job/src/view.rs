@@ -5,8 +5,10 @@
 pub struct Blocked<'a> {
     /// Name of the call that sleeps, such as `MPI_Recv` (at most 48 bytes are kept).
     pub call: &'a str,
-    /// What it waits for. The first four are recorded, the others are counted.
+    /// What it waits for. The first [`WAITS`](crate::WAITS) are recorded, the others are counted.
     pub waits: &'a [Wait<'a>],
+    /// Number of other operations that it waits for.
+    pub more: usize,
     /// True if all waits must end before the call can return, false if one is enough.
     pub all: bool,
     /// Messages that have arrived and have not been received. The first three are recorded, the others are counted.

@@ -4,12 +4,14 @@
 //! The common calls, waiting for and testing such requests, take the engine's lock once. For all other calls [`object`]
 //! makes an object for the duration of the call.
 
+use crate::comm::Comm;
 use crate::consts::MPI_ANY_TAG;
 use crate::observe::{self, Awaits, Waiting};
 use crate::operation::{End, awaits_message};
 use crate::request::Request;
 use crate::transfer::{Direction, Transfer};
 use crate::world::{of_job_if_any, of_light_requests};
+use limosa_job::MOST_COUNTED;
 use limosa_p2p::{Completion, Received, Short, Unknown};
 pub use limosa_p2p::{FastWait, NotAwaited};
 use std::sync::Arc;
@@ -81,19 +83,18 @@ pub fn withdraw(shorts: impl Iterator<Item = Short>) {
     engine.withdraw_all(ids.into_iter(), &Waiting::nothing_in_particular());
 }
 
-/// Requests that a wait lists at most. Of more it lists the last ones: they are found at once, since requests mostly
-/// end in order, and a wait for each of many requests does not look at all of them each time.
-const LISTED: usize = 100;
-
-/// Lists what those of these requests wait for that have not ended.
+/// Lists what those of these requests wait for that have not ended; of more than [`MOST_COUNTED`] the last ones. They are
+/// found at once, since requests mostly end in order: a wait for many requests does not look at all of them each time
+/// that it sleeps.
 #[cold]
 fn list_awaits(shorts: impl DoubleEndedIterator<Item = Short>, tell: &mut dyn FnMut(Awaits<'_>)) {
     let light = of_light_requests();
-    let labels = shorts.rev().filter_map(|short| light.engine().open_label(short)).take(LISTED).collect::<Vec<_>>();
-    for label in labels.into_iter().rev() {
-        if let Some(awaits) =
-            awaits_message(light.comms.find(label.context).as_ref(), label.is_send, label.peer, label.tag)
-        {
+    let mut comm: Option<Arc<Comm>> = None;
+    for label in light.engine().open_labels(shorts.rev(), MOST_COUNTED).into_iter().rev() {
+        if comm.as_ref().is_none_or(|comm| comm.context() != label.context) {
+            comm = light.comms.find(label.context);
+        }
+        if let Some(awaits) = awaits_message(comm.as_ref(), label.is_send, label.peer, label.tag) {
             tell(awaits);
         }
     }

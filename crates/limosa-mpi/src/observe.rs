@@ -6,7 +6,7 @@
 use crate::check;
 use crate::comm::Comm;
 use limosa_base::clock;
-use limosa_job::{Asleep, Blocked, Job, Kind, Lying, Peer, Polling, Seat, Wait};
+use limosa_job::{Asleep, Blocked, Job, Kind, Lying, Peer, Polling, Seat, WAITS, Wait};
 use limosa_p2p::Observer;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -407,6 +407,7 @@ impl Waiting<'_> {
         let job = Job::current()?;
         let mut names: Vec<String> = Vec::new();
         let mut waits: Vec<Wait<'_>> = Vec::new();
+        let mut more = 0;
         let mut messages: Option<Vec<Message>> = None;
         let is_single = job.size() == 1;
         let mut accompanied = is_single && matches!(self.what, What::Nothing);
@@ -415,6 +416,11 @@ impl Waiting<'_> {
             accompanied |= may_come || (is_single && (awaits.comm().is_inter() || awaits.comm().size() > 1));
             if matches!(awaits, Awaits::Receive { .. }) {
                 messages.get_or_insert_with(|| unreceived(awaits.comm()));
+            }
+            // Before each sleep of a wait for many operations: the others are only counted.
+            if waits.len() == WAITS {
+                more += 1;
+                return;
             }
             names.push(match awaits {
                 Awaits::Connection { port, .. } => port.to_owned(),
@@ -426,7 +432,7 @@ impl Waiting<'_> {
         let all = !matches!(self.what, What::Several { all: false, .. });
         let waits: Vec<Wait<'_>> = waits.into_iter().zip(&names).map(|(wait, comm)| Wait { comm, ..wait }).collect();
         let lying: Vec<Lying<'_>> = messages.iter().flatten().map(Message::show).collect();
-        let written = write(job.seat(), &Blocked { call: current_call(), waits: &waits, all, lying: &lying });
+        let written = write(job.seat(), &Blocked { call: current_call(), waits: &waits, more, all, lying: &lying });
         if limosa_hang::alone::is_in_charge(job) {
             limosa_hang::alone::about_to_wait(job, accompanied);
         }

@@ -570,15 +570,11 @@ impl Engine {
         self.core.lock().state.requests.find(short).and_then(|(id, r)| Some((id, r.label?)))
     }
 
-    /// Returns the label of an incomplete request.
-    pub fn open_label(&self, short: Short) -> Option<Label> {
-        self.core
-            .lock()
-            .state
-            .requests
-            .find(short)
-            .filter(|(_, r)| !matches!(r.phase, Phase::Done))
-            .and_then(|(_, r)| r.label)
+    /// Returns the labels of the first `most` incomplete ones of these requests.
+    pub fn open_labels(&self, shorts: impl Iterator<Item = Short>, most: usize) -> Vec<Label> {
+        let core = self.core.lock();
+        let open = |short| core.state.requests.find(short).filter(|(_, request)| !matches!(request.phase, Phase::Done));
+        shorts.filter_map(|short| open(short)?.1.label).take(most).collect()
     }
 
     /// Returns whether a labelled request of this context has not been taken.

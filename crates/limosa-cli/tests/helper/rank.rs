@@ -46,7 +46,7 @@ fn take(job: &'static Job, seat: Seat<'static>, step: &str) {
     let wait =
         |kind, tag| Wait { kind, peer, tag, context: 2, comm: "MPI_COMM_WORLD", members, series: None, started: "" };
     let block = |call: &str, wait: Wait<'_>, seconds: usize| {
-        let asleep = seat.blocked(&Blocked { call, waits: &[wait], all: true, lying: &[] });
+        let asleep = seat.blocked(&Blocked { call, waits: &[wait], more: 0, all: true, lying: &[] });
         pause(seconds);
         drop(asleep);
     };

@@ -94,6 +94,18 @@ impl Sequence {
         Sequence { runs: vec![run], times: 1, is_cut: false }
     }
 
+    /// Makes a sequence of which nothing is known.
+    pub fn unknown() -> Sequence {
+        Sequence { is_cut: true, ..Sequence::default() }
+    }
+
+    /// Returns the bytes of the values; `None` if runs were left out.
+    pub fn bytes(&self) -> Option<u64> {
+        let of_run = |run: &Run| Some(run.count.saturating_mul(run.basic()?.kind.size() as u64));
+        let once = self.runs.iter().map(of_run).try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?)))?;
+        (!self.is_cut).then(|| once.saturating_mul(self.times))
+    }
+
     /// Returns this sequence, repeated `count` times.
     pub fn repeated(&self, count: u64) -> Sequence {
         match self.times.saturating_mul(count) {
