@@ -65,6 +65,11 @@ test-full: ## Run all tests in all variants; takes an hour or so
 	@tests/all --full
 
 # The parts of `make test`. FULL=1 is set by `make test-full`.
+# The sanitizer is an option of nightly compilers, which RUSTC_BOOTSTRAP unlocks. Leaks are those of tests that end with
+# requests open.
+ADDRESSES = ASAN_OPTIONS=detect_leaks=0 RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address \
+            cargo test --target $$(rustc -vV | sed -n 's/^host: //p') --target-dir target/addresses --no-fail-fast \
+            $(addprefix -p limosa-,base device p2p coll rma io)
 LOOM = RUSTFLAGS='--cfg loom' cargo test --package limosa-base --lib --release --target-dir target/loom
 
 .PHONY: test-build test-rust test-loom test-fuzz test-c test-python test-hosts test-quiet test-octave test-java
@@ -73,6 +78,7 @@ test-build: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test
 
 test-rust: | system-packages ## Unit, property and integration tests of the crates
 	cargo test --workspace --no-fail-fast
+	$(if $(FULL),$(ADDRESSES))
 
 test-loom: | system-packages ## Models of the lock-free structures, unless they have passed as they are
 	tests/checked loom limosa-base make --no-print-directory loom
@@ -107,6 +113,10 @@ test-mpi4py: $(STAMPS)/mpi4py $(STAMPS)/test ## mpi4py's own test suite on our l
 
 # Compilers give way to the tests that run beside them.
 FUZZ_SECONDS ?= $(if $(FULL),600,60)
+.PHONY: addresses
+addresses: | system-packages ## Run the tests of the crates below the ABI with the address sanitizer
+	$(ADDRESSES)
+
 .PHONY: loom
 loom: | system-packages ## Run the models of the lock-free structures with loom
 	nice env $(LOOM) --no-run
