@@ -4,8 +4,9 @@
  * own, with which both sides compare the last message. Rank 0 prints a JSON object per size, with microseconds:
  * {"bytes": 8, "samples": [...]}.
  *
- * Arguments: for MPI none, or `allreduce` for sums of that many bytes by both ranks, whose whole time is a sample; with
- * a socket `listen PORT` or `connect ADDRESS PORT`. Exit code 1 if a byte was wrong. */
+ * Arguments: for MPI none; `exchange` for messages in both directions at once, or `allreduce` for sums of that many
+ * bytes by both ranks, whose whole time is a sample; with a socket `listen PORT` or `connect ADDRESS PORT`. Exit code 1
+ * if a byte was wrong. */
 #define _GNU_SOURCE
 #ifdef PLAIN
 #include <arpa/inet.h>
@@ -28,7 +29,7 @@ enum { BATCHES = 9, MAX_BYTES = 16 << 20 };
 static const size_t sizes[] = {8, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20, MAX_BYTES};
 static const double batch_seconds = 0.03;
 static int rank;
-static bool allreduce;
+static bool exchange, allreduce;
 
 static double now(void)
 {
@@ -125,6 +126,11 @@ static void turn(size_t bytes)
         MPI_Allreduce(out, in, (int)(bytes / sizeof(uint32_t)), MPI_UINT32_T, MPI_SUM, MPI_COMM_WORLD);
         return;
     }
+    if (exchange) {
+        MPI_Sendrecv(out, (int)bytes, MPI_BYTE, 1 - rank, 1, in, (int)bytes, MPI_BYTE, 1 - rank, 1, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+        return;
+    }
 #endif
     if (rank == 0)
         send_message(out, bytes), receive_message(in, bytes);
@@ -132,13 +138,13 @@ static void turn(size_t bytes)
         receive_message(in, bytes), send_message(out, bytes);
 }
 
-/* Seconds of one way or of a reduction, the mean of so many turns. */
+/* Seconds of one way, of an exchange or of a reduction, the mean of so many turns. */
 static double batch(size_t bytes, long turns)
 {
     double start = now();
     for (long i = 0; i < turns; i++)
         turn(bytes);
-    return (now() - start) / (double)turns / (allreduce ? 1 : 2);
+    return (now() - start) / (double)turns / (exchange || allreduce ? 1 : 2);
 }
 
 /* As many turns as take `batch_seconds`; both sides use the same number. */
@@ -162,6 +168,7 @@ int main(int argc, char **argv)
 #else
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    exchange = argc > 1 && !strcmp(argv[1], "exchange");
     allreduce = argc > 1 && !strcmp(argv[1], "allreduce");
 #endif
     out = malloc(MAX_BYTES), in = malloc(MAX_BYTES);

@@ -255,6 +255,11 @@ impl Devices {
         self.ended.pop()
     }
 
+    /// As [`Device::is_transferring`], of any device.
+    pub fn is_transferring(&self) -> bool {
+        self.others.iter().any(|other| other.device.is_transferring())
+    }
+
     /// As [`Device::packets_to`].
     pub fn packets_to(&self, to: Peer) -> u32 {
         let route = self.route(to);

@@ -651,6 +651,10 @@ impl Device for FabricDevice {
         self.straight.next_ended()
     }
 
+    fn is_transferring(&self) -> bool {
+        self.straight.is_under_way()
+    }
+
     fn packets_to(&self, to: Address) -> u32 {
         self.peers[to as usize].next_number()
     }

@@ -302,6 +302,11 @@ pub trait Device: Send {
         None
     }
 
+    /// Returns whether bytes of such messages are under way.
+    fn is_transferring(&self) -> bool {
+        false
+    }
+
     /// Returns the number of packets to `to` so far, for [`Device::is_away`]. Wraps around.
     fn packets_to(&self, _to: Address) -> u32 {
         0

@@ -45,7 +45,7 @@ mod waiting;
 mod watch;
 mod withdrawing;
 
-use watch::{DeathWatcher, Watch};
+use watch::{DeathWatcher, Watch, WatcherRing};
 use withdrawing::interrupted_if_cancelled;
 
 pub use fast_path::FastWait;
@@ -270,6 +270,7 @@ pub struct Engine {
     helper: Mutex<Option<JoinHandle<()>>>,
     /// Watched descriptors of devices that do not ring the doorbell.
     watched: Mutex<Vec<Watch>>,
+    watcher_ring: WatcherRing,
     deaths: Option<DeathWatcher>,
     /// Whether this host had other processes of the job at the start.
     has_host_peers: bool,
@@ -309,11 +310,8 @@ impl Engine {
         let eager_limit = if oversubscribed { 4 * options.eager_limit } else { options.eager_limit }
             .min(devices.least_max_data() - 8);
         let memory = devices.peer_memory();
-        let watched = devices
-            .wait_descriptors()?
-            .into_iter()
-            .map(|(descriptor, ready)| Watch::new(descriptor, ready))
-            .collect::<Vec<_>>();
+        let watched = devices.wait_descriptors()?.into_iter();
+        let watched = watched.map(|(descriptor, ready)| Watch::new(descriptor, ready)).collect();
         let deaths = devices.death_watch().map(DeathWatcher::new);
         let core = Core {
             devices,
@@ -342,6 +340,7 @@ impl Engine {
             impaired,
             helper: Mutex::new(None),
             watched: Mutex::new(watched),
+            watcher_ring: WatcherRing::default(),
             deaths,
             has_host_peers: processes_here > 1,
             alarm,

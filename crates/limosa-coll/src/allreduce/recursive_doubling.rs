@@ -32,9 +32,13 @@ pub(crate) fn plan(s: &mut Schedule, input: &Buffer, result: &Buffer) -> Result<
     if changes % 2 == 1 {
         std::mem::swap(&mut mine, &mut theirs);
     }
-    if mine.base != input.base {
+    // The operand is sent from where it is, and copied while the partner's one arrives: unless that arrives in the
+    // operand's place, or the operand of an excess rank is combined with it before.
+    let is_copied_first = rank < 2 * excess || input.base == result.base || places == 1;
+    if is_copied_first && mine.base != input.base {
         s.copy(input.region(), mine.region())?;
     }
+    let mut operand = (!is_copied_first).then(|| input.clone());
     if rank < 2 * excess {
         s.receive(rank - 1, theirs.region());
         s.wait();
@@ -44,12 +48,16 @@ pub(crate) fn plan(s: &mut Schedule, input: &Buffer, result: &Buffer) -> Result<
     while distance < places {
         let partner = rank_at(place ^ distance);
         s.receive(partner, theirs.region());
-        s.send(partner, mine.region());
+        let sent = operand.take().unwrap_or_else(|| mine.clone());
+        s.send(partner, sent.region());
+        if partner < rank && sent.base != mine.base {
+            s.copy(sent.region(), mine.region())?;
+        }
         s.wait();
         if partner < rank {
             s.reduce(&theirs, &mine);
         } else {
-            s.reduce(&mine, &theirs);
+            s.reduce(&sent, &theirs);
             std::mem::swap(&mut mine, &mut theirs);
         }
         distance *= 2;

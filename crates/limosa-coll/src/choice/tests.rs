@@ -139,6 +139,14 @@ fn rows_are_taken_in_order() {
 }
 
 #[test]
+fn two_ranks_or_hosts_exchange_whole_operands_as_long_as_these_are_one_packet() {
+    let choices = with("");
+    let name = |ranks, bytes| choices.by_messages(subject("allreduce"), ranks, bytes, true, Over::Part).name;
+    assert_eq!((name(2, 64 << 10), name(2, (64 << 10) + 1)), ("recursive_doubling", "sliced"));
+    assert_eq!((name(3, 16 << 10), name(3, 64 << 10)), ("recursive_doubling", "sliced"));
+}
+
+#[test]
 fn a_forced_algorithm_serves_where_it_can() {
     let rounds = forcing("bcast", "rounds");
     assert_eq!(ranges(&rounds.resolve(subject("bcast"), found(2, true))), [(8 << 10, Slots), (ALL, Rounds)]);

@@ -1,6 +1,7 @@
 //! Operations that combine data.
 
 use super::*;
+use crate::schedule::Step;
 use crate::{allreduce, scan, select};
 use limosa_mpi::op::Op;
 
@@ -169,6 +170,21 @@ fn all_ranks_of_an_allreduce_get_the_same_bits_every_time() {
             bits[0].clone()
         };
         assert_eq!(once(Timing::Early), once(Timing::LateReversed));
+    }
+}
+
+#[test]
+fn two_ranks_exchange_operands_in_one_step_and_only_the_higher_one_copies_its_own() {
+    let (int, sum) = (Datatype::named(MPI_INT32_T), Op::builtin(MPI_SUM).unwrap());
+    let comms = world(2);
+    for (comm, expected) in comms.iter().zip([(1, 0), (1, 1)]) {
+        let (operand, result) = (Memory::new(1000, &int), Memory::new(1000, &int));
+        let mut schedule = Schedule::new(&Call::begin(comm));
+        schedule.reduce_with(sum.clone(), int.clone());
+        allreduce::recursive_doubling::plan(&mut schedule, &operand.buffer(), &result.buffer()).unwrap();
+        let count = |is_one: fn(&Step) -> bool| schedule.steps.iter().filter(|step| is_one(step)).count();
+        let found = (count(|step| matches!(step, Step::Send { .. })), count(|step| matches!(step, Step::Copy { .. })));
+        assert_eq!(found, expected, "sends and copies of rank {}", comm.rank());
     }
 }
 

@@ -23,6 +23,7 @@ use limosa_base::vm::Slice;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::VecDeque;
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 use std::ptr::{NonNull, null_mut};
 
@@ -477,13 +478,15 @@ impl Endpoint {
     }
 
     fn read(&mut self) {
-        let mut entries = [CqMsgEntry::default(); BATCH];
+        let mut entries = [const { MaybeUninit::<CqMsgEntry>::uninit() }; BATCH];
         // SAFETY: as many entries are written as there is room for.
         let count = unsafe { ((*(*self.cq.0).ops).read)(self.cq.0, entries.as_mut_ptr().cast(), BATCH) };
         if count == -FI_EAVAIL {
             return self.read_error();
         }
         for entry in entries.iter().take(usize::try_from(count).unwrap_or(0)) {
+            // SAFETY: the provider has written so many.
+            let entry = unsafe { entry.assume_init_ref() };
             let Some(slot) = self.slot_of(entry.context) else { continue };
             let (state, event) = match self.buffers[slot.0].state {
                 State::Posted => (State::Full, Event::Received(slot, entry.len)),

@@ -205,6 +205,11 @@ impl Straight {
         left.is_empty()
     }
 
+    /// Whether parts of any message are under way.
+    pub fn is_under_way(&self) -> bool {
+        self.transfers.iter().flatten().any(|transfer| transfer.under_way > 0)
+    }
+
     /// Whether anything is on its way to a peer.
     pub fn is_sending(&self, to: Address) -> bool {
         self.transfers.iter().flatten().any(|transfer| transfer.peer == to && transfer.way != Way::In)

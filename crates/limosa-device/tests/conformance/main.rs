@@ -125,6 +125,7 @@ fn send_straight(f: &mut Fabric, data: &[u8], room: &mut [u8]) {
     let ticket = unsafe { f.members[1].device.expect_straight(0, slice(room), 71) }.expect("a ticket");
     // SAFETY: as above.
     unsafe { f.members[0].device.send_straight(1, ticket, slice(data), 70) }.expect("send");
+    assert!(f.members[1].device.is_transferring(), "the memory is posted");
     let deadline = Instant::now() + f.members[1].patience;
     for (who, note) in [(0, 70), (1, 71)] {
         loop {
@@ -136,6 +137,7 @@ fn send_straight(f: &mut Fabric, data: &[u8], room: &mut [u8]) {
             }
         }
         assert_eq!(f.members[who].device.next_ended(), None);
+        assert!(!f.members[who].device.is_transferring(), "all has ended");
     }
 }
 

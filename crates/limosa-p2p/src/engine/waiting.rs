@@ -28,6 +28,9 @@ const YIELDING_NS: u64 = 60_000;
 /// Factor of the spin limit while the watcher of a device is paused: a wake-up would then have to wake the watcher
 /// first.
 const FAR_FACTOR: u64 = 4;
+/// The same while a device moves bytes of long messages: the partner is at work, too, and a part of a message takes
+/// longer than a short message.
+const TRANSFER_FACTOR: u64 = 20;
 /// Time in nanoseconds for which a sender waits before it wakes the receiver's helper for an offer. A receiver in the
 /// library needs about as long to copy a message of 64 KB.
 const ANNOUNCE_NS: u64 = 8_000;
@@ -340,7 +343,11 @@ impl Engine {
 
     /// Returns the spin limit in nanoseconds, which is `near` where only shared memory is used.
     fn spin_limit_ns(&self, core: &Core, near: u64) -> u64 {
-        if core.devices.is_unwatched() { near * FAR_FACTOR } else { near }
+        match core.devices.is_unwatched() {
+            false => near,
+            true if core.devices.is_transferring() => near * TRANSFER_FACTOR,
+            true => near * FAR_FACTOR,
+        }
     }
 
     /// Sleeps until something may have changed. Also returns whether there was progress. `asking`: schedule of the
@@ -367,6 +374,8 @@ impl Engine {
                 let core = &mut *core;
                 core.state.want_room(&mut core.devices);
             }
+            // A ring from before the sleep says nothing about the place of the wake-up.
+            let _ = self.watcher_ring.take();
             let token = self.doorbell.set_asleep();
             // The poll that completes the doorbell's handshake.
             let moved = self.progress(&mut core);
@@ -390,9 +399,7 @@ impl Engine {
                 self.publish_sleep();
                 slept = self.sleep_patiently(token, longest, asking.as_deref_mut(), observer);
                 self.publish_wake_up();
-                if !self.oversubscribed && self.doorbell.rung_from_here() {
-                    cpu::step_aside();
-                }
+                self.leave_partner();
             });
             if !matches!(slept, Slept::Woken) {
                 break false;
@@ -405,6 +412,18 @@ impl Engine {
         observer.retract();
         core.sleepers -= 1;
         (core, slept, moved)
+    }
+
+    /// Moves this thread, which has woken, to another processor if it shares one with a busy partner.
+    fn leave_partner(&self) {
+        if self.oversubscribed {
+            return;
+        }
+        match self.watcher_ring.take() {
+            Some(ring) => ring.to_follow(cpu::current(), self.options.spin_ns).into_iter().for_each(cpu::move_onto),
+            None if self.doorbell.rung_from_here() => cpu::step_aside(),
+            None => {}
+        }
     }
 
     /// Sleeps on the doorbell. Meanwhile reports an overdue wait to the observer, and checks for an interrupt. The
