@@ -327,6 +327,37 @@ def test_a_rank_with_wrong_arguments_stays_in_step(job, python, tmp_path, way):
     passes(job([python, script(tmp_path, WRONG_ARGUMENTS)], n=3, options=CHECK, env=way), 3)
 
 
+WRONG_IN_BACKGROUND = """
+last = rank == world.size - 1
+uncommitted = MPI.DOUBLE.Create_contiguous(1)
+for turn in range(100):
+    try:
+        if turn % 2:
+            world.Ibcast([np.zeros(1), 1, uncommitted if last else MPI.DOUBLE]).Wait()
+        else:
+            world.Bcast_init([np.zeros(1), 1, uncommitted if last else MPI.DOUBLE]).Free()
+        assert not last
+    except MPI.Exception as error:
+        assert last and error.Get_error_class() == MPI.ERR_TYPE, error
+    if turn % 3 == 0:
+        try:
+            world.Bcast([np.zeros(1), 1, uncommitted if last else MPI.DOUBLE])
+        except MPI.Exception as error:
+            assert last and error.Get_error_class() == MPI.ERR_TYPE, error
+    total = np.zeros(1)
+    world.Iallreduce(np.ones(1), total).Wait()
+    assert total[0] == world.size
+    world.Barrier()
+uncommitted.Free()
+print("right", flush=True)
+"""
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["here", "messages", "hosts"])
+def test_a_rank_with_wrong_arguments_in_the_background_stays_in_step(job, python, tmp_path, way):
+    passes(job([python, script(tmp_path, WRONG_IN_BACKGROUND)], n=3, options=CHECK, env=way), 3)
+
+
 LENGTHS = """
 size = world.size
 
