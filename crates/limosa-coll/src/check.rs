@@ -20,9 +20,9 @@
 //! ranks have compared. A rank with wrong arguments makes up for the second comparison in its next call.
 //!
 //! Other operations compare once, from the call that makes the request ([`Compared`]). Of a call with wrong arguments
-//! only the number of its record is used ([`begin`]). Completion waits for the records of ranks whose data the operation
-//! gets, and for no others. The record of the previous rank may arrive later: a difference is then the error of a later
-//! call, or told at the end ([`late_differences`]).
+//! only the number of its record is used ([`begin`]). Completion waits for the records of ranks whose data the
+//! operation gets, and for no others. The record of the previous rank may arrive later: a difference is then the error
+//! of a later call, or told at the end ([`late_differences`]).
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -286,8 +286,8 @@ impl Types {
     }
 }
 
-/// Names a rank of both groups of an intercommunicator, whose `remote` group has these ranks among them; otherwise a rank
-/// of the communicator.
+/// Names a rank of both groups of an intercommunicator, whose `remote` group has these ranks among them; otherwise a
+/// rank of the communicator.
 fn name_of(rank: usize, remote: &Range<usize>) -> String {
     if remote.contains(&rank) {
         format!("rank {} of the remote group", rank - remote.start)
@@ -755,10 +755,6 @@ impl Operation for Compared {
     }
 
     fn awaits(&self) -> Option<Awaits<'_>> {
-        match self.operation.awaits()? {
-            // Inquiries would find the same as records, but without lines.
-            Awaits::Collective { comm, started, .. } => Some(Awaits::Collective { comm, started, inquiry: None }),
-            awaits => Some(awaits),
-        }
+        self.operation.awaits()
     }
 }
