@@ -327,6 +327,37 @@ def test_a_rank_with_wrong_arguments_stays_in_step(job, python, tmp_path, way):
     passes(job([python, script(tmp_path, WRONG_ARGUMENTS)], n=3, options=CHECK, env=way), 3)
 
 
+WRONG_IN_BACKGROUND = """
+last = rank == world.size - 1
+uncommitted = MPI.DOUBLE.Create_contiguous(1)
+for turn in range(100):
+    try:
+        if turn % 2:
+            world.Ibcast([np.zeros(1), 1, uncommitted if last else MPI.DOUBLE]).Wait()
+        else:
+            world.Bcast_init([np.zeros(1), 1, uncommitted if last else MPI.DOUBLE]).Free()
+        assert not last
+    except MPI.Exception as error:
+        assert last and error.Get_error_class() == MPI.ERR_TYPE, error
+    if turn % 3 == 0:
+        try:
+            world.Bcast([np.zeros(1), 1, uncommitted if last else MPI.DOUBLE])
+        except MPI.Exception as error:
+            assert last and error.Get_error_class() == MPI.ERR_TYPE, error
+    total = np.zeros(1)
+    world.Iallreduce(np.ones(1), total).Wait()
+    assert total[0] == world.size
+    world.Barrier()
+uncommitted.Free()
+print("right", flush=True)
+"""
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["here", "messages", "hosts"])
+def test_a_rank_with_wrong_arguments_in_the_background_stays_in_step(job, python, tmp_path, way):
+    passes(job([python, script(tmp_path, WRONG_IN_BACKGROUND)], n=3, options=CHECK, env=way), 3)
+
+
 LENGTHS = """
 size = world.size
 
@@ -366,6 +397,65 @@ def test_different_lengths_are_an_error_of_all_ranks_whatever_algorithms_they_le
     assert len(told) == 8, outcome.text
     assert {ranks for ranks, _ in told.values()} == {3}, outcome.text
     assert min(lines for _, lines in told.values()) > 0, outcome.text
+
+
+OTHER_ALGORITHMS = """
+size = world.size
+
+def run(name, call):
+    comm = world.Dup()
+    count = {ODD_COUNT} if rank == {ODD} else {COUNT}
+    mine, room = np.ones(count * size), np.zeros(count * size)
+    told = []
+    for each in (lambda: call(comm, mine, mine[:count], room, room[:count]), comm.Barrier):
+        try:
+            each()
+        except MPI.Exception as error:
+            told.append(f"{error.Get_error_class() in (MPI.ERR_TRUNCATE, MPI.ERR_COUNT)} {error}")
+    told = world.gather(told)
+    if rank == 0:
+        print(name, told, flush=True)
+    comm.Free()
+
+calls = {
+    "bcast": lambda comm, mine, one, room, into: comm.{I}bcast(one),
+    "gather": lambda comm, mine, one, room, into: comm.{I}gather(one, room),
+    "scatter": lambda comm, mine, one, room, into: comm.{I}scatter(mine, into),
+    "allgather": lambda comm, mine, one, room, into: comm.{I}allgather(one, room),
+    "alltoall": lambda comm, mine, one, room, into: comm.{I}alltoall(mine, room),
+    "reduce": lambda comm, mine, one, room, into: comm.{I}reduce(one, into),
+    "allreduce": lambda comm, mine, one, room, into: comm.{I}allreduce(one, into),
+    "scan": lambda comm, mine, one, room, into: comm.{I}scan(one, into),
+    "exscan": lambda comm, mine, one, room, into: comm.{I}exscan(one, into),
+}
+for name, call in calls.items():
+    run(name, call if "{I}" != "I" else lambda *args, call=call: call(*args).Wait())
+"""
+
+
+OTHER_LENGTH = r"rank \d called MPI_\S+ with (\d+|another number of) bytes, but rank \d called MPI_\S+ with "
+
+
+@pytest.mark.parametrize("way", [*WAYS, {"LIMOSA_CMA": "0"}], ids=["here", "messages", "hosts", "copies"])
+@pytest.mark.parametrize("odd", [0, 2], ids=["root", "last"])
+@pytest.mark.parametrize("form", ["blocking", "background"])
+def test_lengths_that_lead_to_different_algorithms_are_an_error(job, python, tmp_path, form, odd, way):
+    """Without `--check`: the two lengths are named with their ranks, and no rank waits for ever."""
+    counts = (1, 40_000) if odd else (40_000, 600)
+    text = OTHER_ALGORITHMS.replace("{ODD}", str(odd)).replace("{ODD_COUNT}", str(counts[0]))
+    text = text.replace("{COUNT}", str(counts[1]))
+    if form == "background":
+        text = text.replace("{I}", "I")
+    else:
+        text = re.sub(r"comm\.\{I\}(\w)", lambda found: "comm." + found.group(1).upper(), text)
+    outcome = job([python, script(tmp_path, text)], n=3, env=way).wait(60)
+    assert (outcome.code, outcome.err) == (0, ""), outcome.text
+    lines = outcome.out.splitlines()
+    assert len(lines) == 9, outcome.text
+    for line in lines:
+        assert "True MPI_" in line and "False" not in line, line
+        # Of a call in shared memory the length is not known to ranks whose calls go by messages.
+        assert re.search(rf"rank \d sent \d+ bytes where this rank expects \d+|{OTHER_LENGTH}", line), line
 
 
 BETWEEN_GROUPS = """

@@ -8,6 +8,10 @@
 //! 2. *A rank waits for long.* It reports its call to the ranks that it waits for ([`Inquirer`]), which compare it in
 //!    the same way. A rank that is merely late has nothing to compare, and does not answer.
 //!
+//! A rank that waits for very long also reports the length of its call and the algorithm that it has selected by it
+//! ([`Length`]). Ranks that have selected different ones may wait for each other, so this ends the collectives as well.
+//! Other different lengths end nothing: the operation itself finds them.
+//!
 //! A blocking operation and an operation in the background never match. A rank that waits for long also reports how
 //! many operations of each sort it has begun. The receiver thus sees a deadlock in which neither rank has come to the
 //! operation of the other rank. A rank with a single thread reports a very long wait as well. The receiver then finds
@@ -59,10 +63,70 @@ pub(super) struct CallLog {
     entries: Mutex<Entries>,
 }
 
+/// Numbers of algorithms, for the comparison of calls: in shared memory for blocking operations, in mailboxes, by lent
+/// memory, by messages inside and between hosts, and by the first plan of an operation.
+pub(super) const IN_MEMORY: u8 = 1;
+pub(super) const MAILBOXES: u8 = 2;
+pub(super) const LENT: u8 = 3;
+pub(super) const COMPOSED: u8 = 4;
+pub(super) const FLAT: u8 = 5;
+
+/// Length by which all ranks must select the same algorithm, such as that of an operand, and the selected algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Length {
+    /// Bytes, counted from 1; 0 if they are not known.
+    code: u32,
+    algorithm: u8,
+}
+
+impl Length {
+    /// Of a call whose lengths may differ.
+    pub(super) const UNKNOWN: Length = Length { code: 0, algorithm: 0 };
+    /// Of a blocking call in shared memory.
+    const IN_MEMORY: Length = Length { code: 0, algorithm: IN_MEMORY };
+    /// Longer ones are not distinguished.
+    const MOST: u32 = (1 << 31) - 1;
+
+    #[inline]
+    pub(super) fn of(bytes: usize) -> Length {
+        Length { code: bytes.saturating_add(1).min(Length::MOST as usize) as u32, algorithm: 0 }
+    }
+
+    /// Adds the algorithm that was selected by a known length; 0 for the only one by messages.
+    #[inline]
+    pub(super) fn with(self, algorithm: u8) -> Length {
+        let algorithm = if algorithm == 0 { FLAT } else { algorithm };
+        if self.code == 0 { self } else { Length { algorithm, ..self } }
+    }
+
+    /// Whether ranks may have selected different algorithms by different lengths; composed operations select them by
+    /// stages. Other different lengths are found by the operation itself.
+    fn conflicts_with(self, other: Length) -> bool {
+        let algorithms = [self.algorithm, other.algorithm];
+        let differ = algorithms[0] != algorithms[1] || self.algorithm == COMPOSED;
+        differ && !algorithms.contains(&0) && self.code != other.code
+    }
+
+    fn in_words(self) -> String {
+        match self.code {
+            0 => "another number of bytes".to_owned(),
+            Length::MOST => "2 GB or more".to_owned(),
+            code => format!("{} bytes", code - 1),
+        }
+    }
+}
+
+/// A call of this rank.
+#[derive(Clone, Copy)]
+struct OwnCall {
+    signature: Signature,
+    length: Length,
+}
+
 #[derive(Default)]
 struct Entries {
-    own: [Recent<Signature>; 2],
-    persistent: BTreeMap<u64, Signature>,
+    own: [Recent<OwnCall>; 2],
+    persistent: BTreeMap<u64, OwnCall>,
     heard: [Recent<Heard>; 3],
     /// The latest report, by rank, of a very long wait in a call to which this rank has not come.
     told: BTreeMap<usize, Told>,
@@ -119,6 +183,7 @@ impl Said {
 #[derive(Clone, Copy)]
 struct Heard {
     said: Said,
+    length: Length,
     from: usize,
 }
 
@@ -132,8 +197,13 @@ struct Told {
     is_alone: bool,
 }
 
-/// Flag for [`Told::is_alone`] in the word with the signature.
+/// Flag for [`Told::is_alone`] in the word with the signature. The length is above.
 const ALONE: u64 = 1 << 32;
+const LENGTH_SHIFT: u32 = 33;
+/// Place of the number of an algorithm in the word with the number of blocking calls.
+const ALGORITHM_SHIFT: u32 = 56;
+/// Number of the inquiry from which on a waiting rank says its length.
+const SAYS_LENGTH: u32 = 6;
 /// Number of the inquiry with which a waiting rank says that it has a single thread.
 const SAYS_ALONE: u32 = 4;
 
@@ -151,10 +221,18 @@ struct Wait {
 struct DifferingRanks {
     ranks: [usize; 2],
     difference: Difference,
+    /// Their lengths, if these differ in calls that match.
+    lengths: Option<[Length; 2]>,
+}
+
+impl DifferingRanks {
+    fn new(ranks: [usize; 2], difference: Difference) -> DifferingRanks {
+        DifferingRanks { ranks, difference, lengths: None }
+    }
 }
 
 impl Entries {
-    fn own(&self, sort: Sort, number: u64) -> Option<Signature> {
+    fn own(&self, sort: Sort, number: u64) -> Option<OwnCall> {
         match sort {
             Sort::Persistent => self.persistent.get(&number).copied(),
             _ => self.own[sort as usize].get(number),
@@ -163,7 +241,7 @@ impl Entries {
 
     /// Returns this rank's call that corresponds to another rank's call of a number. Non-blocking and persistent calls
     /// are counted together.
-    fn counterpart(&self, sort: Sort, number: u64) -> Option<Signature> {
+    fn counterpart(&self, sort: Sort, number: u64) -> Option<OwnCall> {
         let other = match sort {
             Sort::Blocking => None,
             Sort::NonBlocking => Some(Sort::Persistent),
@@ -203,30 +281,30 @@ impl CallLog {
 
     /// Returns the signature of this rank's blocking call of a number, as far as the log has it.
     pub(super) fn blocking(&self, number: u64) -> Option<Signature> {
-        self.entries.lock().own(Sort::Blocking, number)
+        self.entries.lock().own(Sort::Blocking, number).map(|own| own.signature)
     }
 
     /// Enters a call that this rank has begun. If another rank is known to differ, this ends the communicator's
     /// collectives.
-    pub(super) fn enter(&self, engine: &Engine, number: u64, signature: Signature) {
+    pub(super) fn enter(&self, engine: &Engine, number: u64, signature: Signature, length: Length) {
         if !signature.is_known() {
             return;
         }
         let mut entries = self.entries.lock();
-        let sort = signature.sort();
+        let (sort, own) = (signature.sort(), OwnCall { signature, length });
         match sort {
-            Sort::Persistent => drop(entries.persistent.insert(number, signature)),
-            _ => entries.own[sort as usize].set(number, signature),
-        }
-        if is_compared_by_records(sort) {
-            return;
+            Sort::Persistent => drop(entries.persistent.insert(number, own)),
+            _ => entries.own[sort as usize].set(number, own),
         }
         let found = Sort::ALL
             .into_iter()
             .filter(|of| (*of == Sort::Blocking) == (sort == Sort::Blocking))
             .filter_map(|of| Some((of, entries.heard[of as usize].get(number)?)))
-            .find_map(|(of, heard)| self.compare(of, heard, signature))
-            .or_else(|| self.find_swapped_with(&mut entries, number, signature));
+            .find_map(|(of, heard)| self.compare(of, heard, own))
+            .or_else(|| {
+                let is_compared = is_compared_by_records(sort);
+                if is_compared { None } else { self.find_swapped_with(&mut entries, number, signature) }
+            });
         drop(entries);
         if let Some(found) = found {
             disagreement::raise(engine, self.context, &self.group, found.error());
@@ -234,14 +312,20 @@ impl CallLog {
     }
 
     /// Returns how a reported call of a sort differs from this rank's call of the same number, if it does.
-    fn compare(&self, sort: Sort, Heard { said, from }: Heard, own: Signature) -> Option<DifferingRanks> {
+    fn compare(&self, sort: Sort, heard: Heard, own: OwnCall) -> Option<DifferingRanks> {
+        let (Heard { said, length, from }, OwnCall { signature: second, length: own_length }) = (heard, own);
         let differs = match said {
-            Said::Whole(signature) => signature.conflicts_with(own),
+            Said::Whole(signature) => signature.conflicts_with(second),
             // Numbers in tags are truncated, and those of persistent calls may be old.
-            Said::Code(code) => code != own.code() && sort == own.sort(),
+            Said::Code(code) => code != second.code() && sort == second.sort(),
         };
-        let first = said.signature(sort, own, self.group.size());
-        differs.then_some(DifferingRanks { ranks: [from, self.me], difference: Difference { first, second: own } })
+        let first = said.signature(sort, second, self.group.size());
+        let found = DifferingRanks::new([from, self.me], Difference { first, second });
+        if differs {
+            return Some(found).filter(|_| !is_compared_by_records(sort));
+        }
+        let lengths = Some([length, own_length]);
+        length.conflicts_with(own_length).then_some(DifferingRanks { lengths, ..found })
     }
 
     /// Records the call of another rank.
@@ -261,8 +345,8 @@ impl CallLog {
         // Two other ranks may differ, whatever this rank is going to call.
         let second = heard.said.signature(sort, Signature::default(), self.group.size());
         let first = before.said.signature(sort, second, self.group.size());
-        (before.said.code() != heard.said.code())
-            .then_some(DifferingRanks { ranks: [before.from, heard.from], difference: Difference { first, second } })
+        (before.said.code() != heard.said.code() && !is_compared_by_records(sort))
+            .then_some(DifferingRanks::new([before.from, heard.from], Difference { first, second }))
     }
 
     /// Finds a deadlock with a rank that waits in an operation: this rank waits in an operation that the sender has not
@@ -276,7 +360,7 @@ impl CallLog {
                 && told.begun.of(wait.signature.sort()) <= wait.number
         })?;
         let difference = Difference { first: told.signature, second: wait.signature };
-        Some(DifferingRanks { ranks: [from, self.me], difference })
+        Some(DifferingRanks::new([from, self.me], difference))
     }
 
     /// Finds swapped calls with a rank that waits in an operation to which this rank has not come: this rank has begun
@@ -293,8 +377,8 @@ impl CallLog {
             return None;
         }
         let of_other_sort = if sort == Sort::Blocking { Sort::NonBlocking } else { Sort::Blocking };
-        let second = entries.counterpart(of_other_sort, number).unwrap_or_default();
-        Some(DifferingRanks { ranks: [from, self.me], difference: Difference { first: told.signature, second } })
+        let second = entries.counterpart(of_other_sort, number).map(|own| own.signature).unwrap_or_default();
+        Some(DifferingRanks::new([from, self.me], Difference { first: told.signature, second }))
     }
 
     /// As [`CallLog::find_swapped`], when this rank begins a call.
@@ -309,7 +393,7 @@ impl CallLog {
         };
         let (from, told) = entries.told.iter().find(|(_, told)| is_swapped(told))?;
         let difference = Difference { first: told.signature, second: signature };
-        Some(DifferingRanks { ranks: [*from, self.me], difference })
+        Some(DifferingRanks::new([*from, self.me], difference))
     }
 
     /// Compares a reported blocking call with this rank's note of that number, if it was done in shared memory.
@@ -322,6 +406,7 @@ impl CallLog {
                 let Some(log) = log.upgrade() else { return };
                 let shared = log.shared.get().and_then(Weak::upgrade);
                 let own = shared.and_then(|shared| shared.called(number));
+                let own = own.map(|signature| OwnCall { signature, length: Length::IN_MEMORY });
                 if let Some(found) = own.and_then(|own| log.compare(Sort::Blocking, heard, own)) {
                     disagreement::raise(engine, log.context, &log.group, found.error());
                 }
@@ -348,7 +433,15 @@ impl CallLog {
 impl DifferingRanks {
     #[cold]
     fn error(&self) -> Error {
-        disagreement::error(self.ranks.map(Some), self.difference)
+        let (ranks, Difference { first, second }) = (self.ranks.map(Some), self.difference);
+        match self.lengths {
+            Some(lengths) => {
+                let [other, own] = lengths.map(Length::in_words);
+                let calls = [format!("{} with {other}", first.name()), format!("{} with {own}", second.name())];
+                disagreement::error_of_lengths(ranks, &calls)
+            }
+            None => disagreement::error(ranks, self.difference),
+        }
     }
 }
 
@@ -363,20 +456,24 @@ impl Listener for CallLog {
             _ => self.numbers.begun().of(sort).saturating_sub(1),
         };
         let number = numbers::whole(sort, number, latest);
-        let heard = Heard { said: Said::Code(code), from: envelope.source as usize };
+        let heard = Heard { said: Said::Code(code), length: Length::UNKNOWN, from: envelope.source as usize };
         self.listen(sort, number, heard)
     }
 
     fn told(&self, from: Peer, words: Words) -> Option<ProgramJob> {
-        let [number, word, blocking, background] = words;
-        let (word, is_alone) = (word & !ALONE, word & ALONE != 0);
-        let signature = u32::try_from(word).ok().and_then(Signature::of_word)?;
+        let [number, word, counts, background] = words;
+        let (algorithm, blocking) = ((counts >> ALGORITHM_SHIFT) as u8, counts & ((1 << ALGORITHM_SHIFT) - 1));
+        let (length, is_alone) = (Length { code: (word >> LENGTH_SHIFT) as u32, algorithm }, word & ALONE != 0);
+        let signature = Signature::of_word(word as u32)?;
         let from = self.group.rank_of(from)? as usize;
         let told = Told { number, signature, begun: Counts { blocking, background }, is_alone };
-        let found = self.find_circle(from, told).or_else(|| self.find_swapped(from, told));
-        found
-            .map(|found| self.job(found))
-            .or_else(|| self.listen(signature.sort(), number, Heard { said: Said::Whole(signature), from }))
+        let heard = Heard { said: Said::Whole(signature), length, from };
+        let found = if is_compared_by_records(signature.sort()) {
+            None
+        } else {
+            self.find_circle(from, told).or_else(|| self.find_swapped(from, told))
+        };
+        found.map(|found| self.job(found)).or_else(|| self.listen(signature.sort(), number, heard))
     }
 }
 
@@ -437,9 +534,14 @@ pub(super) fn inquire(comm: &Comm, call: LoggedCall, awaited: &ListRanks<'_>) {
     let LoggedCall { number, signature } = call;
     let Some(log) = CallLog::of(comm).filter(|_| signature.is_known()) else { return };
     let (engine, begun) = (comm.engine(), log.numbers.begun());
-    let inquiries = {
-        let waits = &mut log.entries.lock().waits;
-        match waits.iter_mut().find(|wait| wait.number == number && wait.signature == signature) {
+    let (inquiries, length) = {
+        let mut entries = log.entries.lock();
+        // Blocking calls in shared memory are not in the log.
+        let is_in_memory = signature.sort() == Sort::Blocking && log.shared.get().is_some();
+        let otherwise = if is_in_memory { Length::IN_MEMORY } else { Length::UNKNOWN };
+        let length = entries.own(signature.sort(), number).map_or(otherwise, |own| own.length);
+        let waits = &mut entries.waits;
+        let inquiries = match waits.iter_mut().find(|wait| wait.number == number && wait.signature == signature) {
             Some(wait) => {
                 wait.inquiries += 1;
                 wait.inquiries
@@ -448,7 +550,8 @@ pub(super) fn inquire(comm: &Comm, call: LoggedCall, awaited: &ListRanks<'_>) {
                 waits.push(Wait { number, signature, begun, inquiries: 1 });
                 1
             }
-        }
+        };
+        (inquiries, if inquiries >= SAYS_LENGTH { length } else { Length::UNKNOWN })
     };
     let is_alone = inquiries >= SAYS_ALONE && !has_several_callers();
     // Interrupts a computing rank only once.
@@ -457,8 +560,10 @@ pub(super) fn inquire(comm: &Comm, call: LoggedCall, awaited: &ListRanks<'_>) {
     engine.overhear_again(log.context, &*log);
     awaited(&mut |rank| {
         if let Some(peer) = log.group.world_rank(rank).filter(|_| rank != log.me) {
-            let word = u64::from(signature.word()) | if is_alone { ALONE } else { 0 };
-            let words = [number, word, begun.blocking, begun.background];
+            let word =
+                u64::from(signature.word()) | if is_alone { ALONE } else { 0 } | u64::from(length.code) << LENGTH_SHIFT;
+            let counts = begun.blocking | u64::from(length.algorithm) << ALGORITHM_SHIFT;
+            let words = [number, word, counts, begun.background];
             engine.say(peer, log.context, words, urgency);
         }
     });

@@ -19,10 +19,12 @@
 //! before the operation begins ([`compare`]), and ends with a reduction of the verdicts: no data move before all
 //! ranks have compared. A rank with wrong arguments makes up for the second comparison in its next call.
 //!
-//! Other operations compare once, from the call that makes the request ([`Compared`]). Their completion waits for the
-//! records of ranks whose data they get, and for no others. The record of the previous rank may arrive later: a
-//! difference is then the error of a later call, or told at the end ([`late_differences`]).
+//! Other operations compare once, from the call that makes the request ([`Compared`]). Of a call with wrong arguments
+//! only the number of its record is used ([`begin`]). Completion waits for the records of ranks whose data the
+//! operation gets, and for no others. The record of the previous rank may arrive later: a difference is then the error
+//! of a later call, or told at the end ([`late_differences`]).
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
@@ -284,8 +286,8 @@ impl Types {
     }
 }
 
-/// Names a rank of both groups of an intercommunicator, whose `remote` group has these ranks among them; otherwise a rank
-/// of the communicator.
+/// Names a rank of both groups of an intercommunicator, whose `remote` group has these ranks among them; otherwise a
+/// rank of the communicator.
 fn name_of(rank: usize, remote: &Range<usize>) -> String {
     if remote.contains(&rank) {
         format!("rank {} of the remote group", rank - remote.start)
@@ -394,6 +396,35 @@ enum Stage {
     Background,
 }
 
+thread_local! {
+    /// Number of the record of this thread's call in the background, whose arguments are being read.
+    static BEGUN: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Begins a call in the background. Its record is counted even if its arguments are wrong and the record is not sent:
+/// the following calls stay in step.
+///
+/// # Errors
+/// Errors of making up for the comparison of a blocking call that has failed.
+pub fn begin(comm: &Comm) -> Result<()> {
+    if check::is_on() {
+        BEGUN.set(Some(next_record(comm, Stage::Background)?));
+    }
+    Ok(())
+}
+
+/// Draws the number of a record, after making up for the second comparison of a blocking call that has failed.
+fn next_record(comm: &Comm, stage: Stage) -> Result<u64> {
+    let state = CommState::of(comm.twin(Purpose::Checks));
+    let is_half_compared = state.is_half_compared.swap(stage == Stage::Functions, Ordering::Relaxed);
+    if is_half_compared && stage != Stage::Arguments {
+        // That call has returned its error.
+        compare_all(comm, Types::of_failed(comm))?;
+        state.is_half_compared.store(stage == Stage::Functions, Ordering::Relaxed);
+    }
+    Ok(state.numbers.next_record())
+}
+
 /// The exchange of the records of one call.
 struct Exchange {
     /// Context of the communicator's collectives, its members, and the rank of this process.
@@ -438,13 +469,9 @@ impl Exchange {
         if let Some(failure) = engine.is_impaired().then(|| engine.lost_group(context)).flatten() {
             return Err(told(context, error_of(failure)));
         }
-        let is_half_compared = CommState::of(twin).is_half_compared.swap(stage == Stage::Functions, Ordering::Relaxed);
-        if is_half_compared && stage != Stage::Arguments {
-            // That call has returned its error.
-            compare_all(comm, Types::of_failed(comm))?;
-            CommState::of(twin).is_half_compared.store(stage == Stage::Functions, Ordering::Relaxed);
-        }
-        let tag = numbers::tag(CommState::of(twin).numbers.next_record(), Signature::default());
+        let number = if stage == Stage::Background { BEGUN.take() } else { None };
+        let number = number.map_or_else(|| next_record(comm, stage), Ok)?;
+        let tag = numbers::tag(number, Signature::default());
         let source = |rank: usize| {
             let is_previous = rank + 1 == me;
             let is_awaited = types.expects[rank].is_some() || (is_previous && stage != Stage::Background);
@@ -728,10 +755,6 @@ impl Operation for Compared {
     }
 
     fn awaits(&self) -> Option<Awaits<'_>> {
-        match self.operation.awaits()? {
-            // Inquiries would find the same as records, but without lines.
-            Awaits::Collective { comm, started, .. } => Some(Awaits::Collective { comm, started, inquiry: None }),
-            awaits => Some(awaits),
-        }
+        self.operation.awaits()
     }
 }

@@ -22,6 +22,7 @@ use parking_lot::Mutex;
 use super::kind::Signature;
 use limosa_mpi::check;
 use limosa_mpi::comm::{Comm, Purpose};
+use limosa_mpi::consts::MPI_ERR_TRUNCATE;
 use limosa_mpi::error::{Error, error_of};
 use limosa_mpi::group::Group;
 
@@ -93,6 +94,17 @@ pub(crate) fn error_in_words(ranks: [Option<usize>; 2], difference: Difference, 
         sentence(ranks, calls)
     );
     Error::new(difference.first.class_of_difference(difference.second), detail)
+}
+
+/// Makes the error that ranks have made these calls with different lengths, and that a rank waits because of it.
+#[cold]
+pub(crate) fn error_of_lengths(ranks: [Option<usize>; 2], calls: &[String; 2]) -> Error {
+    let detail = format!(
+        "{}, and a rank waits because of it: all ranks must pass matching counts and datatypes; collectives on this \
+         communicator fail from now on",
+        sentence(ranks, calls)
+    );
+    Error::new(MPI_ERR_TRUNCATE, detail)
 }
 
 /// Describes the calls of two ranks.

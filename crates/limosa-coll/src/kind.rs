@@ -275,12 +275,20 @@ impl Signature {
         let Some(name) = NAMES.get((self.kind() as usize).wrapping_sub(1)) else {
             return "another collective operation".to_owned();
         };
-        let name = match self.sort() {
-            Sort::Blocking => (*name).to_owned(),
+        self.in_its_form(name) + &self.distinction(other)
+    }
+
+    /// Returns the name of the function, if the kind is known.
+    pub(crate) fn name(self) -> String {
+        NAMES.get((self.kind() as usize).wrapping_sub(1)).map_or_else(String::new, |name| self.in_its_form(name))
+    }
+
+    fn in_its_form(self, name: &str) -> String {
+        match self.sort() {
+            Sort::Blocking => name.to_owned(),
             Sort::NonBlocking => format!("MPI_I{}", name["MPI_".len()..].to_lowercase()),
             Sort::Persistent => format!("{name}_init"),
-        };
-        name + &self.distinction(other)
+        }
     }
 
     /// Describes the root or the operation by which it differs from a call of the same function: ` with root 1`.

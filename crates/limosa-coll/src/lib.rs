@@ -27,6 +27,7 @@
 //! - [`multicast`], to a list of ranks, is no collective operation: only those ranks take part, by messages of their
 //!   own.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use limosa_mpi::comm::Comm;
@@ -82,6 +83,7 @@ mod tests;
 pub use agreement::{allgather_bytes, alltoall_bytes, barrier, plug_in, unseen_difference};
 use background::{Exchange, Limits, MailboxUse, Mailboxes, Recorder};
 pub use buffer::{Blocks, Buffer};
+use call_log::Length;
 pub use choice::counts::offer as offer_counts;
 pub use choice::prepare;
 use kind::{Collective, Signature, Sort};
@@ -104,6 +106,9 @@ pub struct Call<'a> {
     sort: Sort,
     /// The signature, once it is known.
     signature: Signature,
+    /// The length by which all ranks select the same algorithm, once it is known, and the algorithm.
+    length: Length,
+    algorithm: Cell<u8>,
 }
 
 impl<'a> Call<'a> {
@@ -113,7 +118,16 @@ impl<'a> Call<'a> {
         let state = CommState::of(comm);
         let group = state.group(comm);
         let number = state.numbers.next_blocking();
-        Call { comm, state, number, group, sort: Sort::Blocking, signature: Signature::default() }
+        Call {
+            comm,
+            state,
+            number,
+            group,
+            sort: Sort::Blocking,
+            signature: Signature::default(),
+            length: Length::UNKNOWN,
+            algorithm: Cell::default(),
+        }
     }
 
     /// Begins a non-blocking collective operation: the next non-blocking or persistent operation on this communicator.
@@ -123,14 +137,32 @@ impl<'a> Call<'a> {
     pub fn begin_nonblocking(comm: &'a Comm) -> Call<'a> {
         let state = CommState::of(comm);
         let number = state.numbers.next_background();
-        Call { comm, state, number, group: None, sort: Sort::NonBlocking, signature: Signature::default() }
+        Call {
+            comm,
+            state,
+            number,
+            group: None,
+            sort: Sort::NonBlocking,
+            signature: Signature::default(),
+            length: Length::UNKNOWN,
+            algorithm: Cell::default(),
+        }
     }
 
     /// Begins the creation of a persistent collective operation.
     pub fn begin_persistent(comm: &'a Comm) -> Call<'a> {
         let state = CommState::of(comm);
         let number = state.numbers.next_background();
-        Call { comm, state, number, group: None, sort: Sort::Persistent, signature: Signature::default() }
+        Call {
+            comm,
+            state,
+            number,
+            group: None,
+            sort: Sort::Persistent,
+            signature: Signature::default(),
+            length: Length::UNKNOWN,
+            algorithm: Cell::default(),
+        }
     }
 
     /// Adds the signature to the call.
@@ -138,7 +170,12 @@ impl<'a> Call<'a> {
     fn signed(&self, signature: impl Into<Signature>) -> Call<'a> {
         // The library's own calls already have a signature.
         let signature = if self.signature == Signature::default() { signature.into() } else { self.signature };
-        Call { signature, ..*self }
+        Call { signature, algorithm: self.algorithm.clone(), ..*self }
+    }
+
+    /// Adds the bytes of an operand, or of a rank's part, which all ranks must pass alike.
+    fn on(&self, bytes: usize) -> Call<'a> {
+        Call { length: Length::of(bytes), algorithm: self.algorithm.clone(), ..*self }
     }
 
     /// Returns the mailboxes for an operation in the background of at most `bytes` per rank, as all ranks know. `None`
@@ -173,6 +210,7 @@ impl<'a> Call<'a> {
             let lends = may_lend && self.state.mailboxes(self.comm).is_some_and(|mailboxes| mailboxes.lends());
             if fits || lends {
                 choice::counts::count(kind, || choice::behind(kind, lends));
+                self.algorithm.set(if lends { call_log::LENT } else { call_log::MAILBOXES });
             }
             (fits || lends).then_some(Limits { most: if fits { usize::MAX } else { 0 }, lends })
         };
@@ -228,7 +266,8 @@ impl<'a> Call<'a> {
     /// Enters the call in the log, unless notes in shared memory publish it.
     fn enter(&self) {
         if let (Some(engine), Some(log)) = (self.comm.engine_if_any(), self.state.log(self.comm)) {
-            log.enter(engine, self.number, self.signature.called(self.sort));
+            let length = self.length.with(self.algorithm.get());
+            log.enter(engine, self.number, self.signature.called(self.sort), length);
         }
     }
 

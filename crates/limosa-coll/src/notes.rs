@@ -428,6 +428,8 @@ pub(crate) trait Notes {
                     address => Ok(PostedBytes { len: len as usize, place: Location::There { address } }),
                 }
             }
+            // Only with another length than this rank expects.
+            ROUNDS => Ok(PostedBytes { len: first as usize, place: Location::InRounds }),
             NOTHING => Ok(PostedBytes { len: 0, place: Location::Nowhere }),
             _ => Err(nonsense(rank)),
         }

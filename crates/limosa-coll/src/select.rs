@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::buffer::{Blocks, Buffer};
+use super::call_log::{COMPOSED, FLAT};
 use super::choice::algorithms::Algorithm;
 use super::choice::{self, Over, Subject};
 use super::exchange::Messages;
@@ -40,10 +41,33 @@ pub(super) fn select<'a, F: Copy>(
         (false, _) => Over::Flat("the members are not on several hosts with several on one"),
     };
     let algorithm = choice::by_messages(subject, call.size(), bytes, commutes, over);
-    if algorithm.composed { Selected::Composed(hosts) } else { Selected::Flat(named(plans, algorithm)) }
+    if algorithm.composed {
+        call.algorithm.set(COMPOSED);
+        Selected::Composed(hosts)
+    } else {
+        Selected::Flat(flat(call, plans, algorithm))
+    }
 }
 
-/// Selects the plan for `ranks` ranks of a part of a composed operation, or of an operation that is never composed.
+/// Selects the plan of an operation that is never composed.
+pub(super) fn select_flat<F: Copy>(
+    call: &Call<'_>,
+    subject: impl Into<Subject>,
+    plans: &[Named<F>],
+    bytes: usize,
+    op: &Arc<Op>,
+) -> F {
+    let algorithm = choice::by_messages(subject, call.size(), bytes, op.is_commutative(), Over::Part);
+    flat(call, plans, algorithm)
+}
+
+fn flat<F: Copy>(call: &Call<'_>, plans: &[Named<F>], algorithm: &Algorithm) -> F {
+    let (index, plan) = named(plans, algorithm);
+    call.algorithm.set(FLAT + index as u8);
+    plan
+}
+
+/// Selects the plan for `ranks` ranks of a part of a composed operation.
 pub(super) fn select_part<F: Copy>(
     subject: impl Into<Subject>,
     plans: &[Named<F>],
@@ -52,11 +76,14 @@ pub(super) fn select_part<F: Copy>(
     op: Option<&Arc<Op>>,
 ) -> F {
     let commutes = op.is_none_or(|op| op.is_commutative());
-    named(plans, choice::by_messages(subject, ranks, bytes, commutes, Over::Part))
+    named(plans, choice::by_messages(subject, ranks, bytes, commutes, Over::Part)).1
 }
 
-fn named<F: Copy>(plans: &[Named<F>], algorithm: &Algorithm) -> F {
-    plans.iter().find(|(name, _)| *name == algorithm.name).expect("every algorithm by messages has a plan").1
+/// Returns the plan of an algorithm, and its place among the plans.
+fn named<F: Copy>(plans: &[Named<F>], algorithm: &Algorithm) -> (usize, F) {
+    let index = plans.iter().position(|(name, _)| *name == algorithm.name);
+    let index = index.expect("every algorithm by messages has a plan");
+    (index, plans[index].1)
 }
 
 /// (schedule)

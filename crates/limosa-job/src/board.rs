@@ -667,7 +667,8 @@ mod tests {
         assert_eq!(mine.claim(1, 78).err(), Some(77));
         seat.running();
         let before = theirs.view(1).epoch;
-        let asleep = seat.blocked(&Blocked { call: "MPI_Recv", waits: &[receive(2, 7); 6], more: 0, all: true, lying: &[] });
+        let asleep =
+            seat.blocked(&Blocked { call: "MPI_Recv", waits: &[receive(2, 7); 6], more: 0, all: true, lying: &[] });
         let view = theirs.view(1);
         assert!(view.is_blocked());
         assert_ne!(view.epoch, before);
@@ -701,8 +702,13 @@ mod tests {
             let (ready, is_ready) = std::sync::mpsc::channel::<()>();
             let other = scope.spawn(move || {
                 seat.thread();
-                let asleep =
-                    seat.blocked(&Blocked { call: "MPI_Recv", waits: &[receive(0, 0)], more: 0, all: true, lying: &[] });
+                let asleep = seat.blocked(&Blocked {
+                    call: "MPI_Recv",
+                    waits: &[receive(0, 0)],
+                    more: 0,
+                    all: true,
+                    lying: &[],
+                });
                 ready.send(()).unwrap();
                 wait.recv().unwrap();
                 drop(asleep);
@@ -710,7 +716,8 @@ mod tests {
             is_ready.recv().unwrap();
             assert_eq!((board.view(0).threads, board.view(0).asleep), (2, 1));
             assert!(!board.view(0).is_blocked(), "the main thread computes");
-            let asleep = seat.blocked(&Blocked { call: "MPI_Send", waits: &[receive(0, 0)], more: 0, all: true, lying: &[] });
+            let asleep =
+                seat.blocked(&Blocked { call: "MPI_Send", waits: &[receive(0, 0)], more: 0, all: true, lying: &[] });
             assert!(board.view(0).is_blocked());
             assert_eq!(board.view(0).records.len(), 2);
             drop(asleep);
@@ -724,8 +731,9 @@ mod tests {
     fn more_sleeping_threads_than_records_are_counted() {
         let (_fd, board) = board(1);
         let seat = board.claim(0, 5).unwrap();
-        let asleep: Vec<_> =
-            (0..7).map(|_| seat.blocked(&Blocked { call: "MPI_Wait", waits: &[], more: 0, all: false, lying: &[] })).collect();
+        let asleep: Vec<_> = (0..7)
+            .map(|_| seat.blocked(&Blocked { call: "MPI_Wait", waits: &[], more: 0, all: false, lying: &[] }))
+            .collect();
         assert_eq!((board.view(0).asleep, board.view(0).records.len()), (7, 4));
         drop(asleep);
         assert_eq!(board.view(0).asleep, 0);

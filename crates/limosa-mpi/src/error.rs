@@ -61,6 +61,7 @@ pub fn error_of(failure: impl Borrow<Failure>) -> Error {
         // Another process has sent the class.
         Failure::Disagreement { class: crate::consts::MPI_ERR_ROOT, .. } => crate::consts::MPI_ERR_ROOT,
         Failure::Disagreement { class: crate::consts::MPI_ERR_OP, .. } => crate::consts::MPI_ERR_OP,
+        Failure::Disagreement { class: crate::consts::MPI_ERR_TRUNCATE, .. } => crate::consts::MPI_ERR_TRUNCATE,
         Failure::Interrupted | Failure::OutOfStep | Failure::Severed(_) | Failure::Disagreement { .. } => {
             crate::consts::MPI_ERR_OTHER
         }

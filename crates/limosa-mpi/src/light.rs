@@ -83,9 +83,9 @@ pub fn withdraw(shorts: impl Iterator<Item = Short>) {
     engine.withdraw_all(ids.into_iter(), &Waiting::nothing_in_particular());
 }
 
-/// Lists what those of these requests wait for that have not ended; of more than [`MOST_COUNTED`] the last ones. They are
-/// found at once, since requests mostly end in order: a wait for many requests does not look at all of them each time
-/// that it sleeps.
+/// Lists what those of these requests wait for that have not ended; of more than [`MOST_COUNTED`] the last ones. They
+/// are found at once, since requests mostly end in order: a wait for many requests does not look at all of them each
+/// time that it sleeps.
 #[cold]
 fn list_awaits(shorts: impl DoubleEndedIterator<Item = Short>, tell: &mut dyn FnMut(Awaits<'_>)) {
     let light = of_light_requests();

@@ -80,6 +80,7 @@ pub(crate) struct Nonblocking<'r> {
 
 impl Form for Nonblocking<'_> {
     fn begin(comm: &Arc<Communicator>) -> Result<Call<'_>> {
+        coll::check::begin(comm)?;
         Ok(Call::begin_nonblocking(comm))
     }
 
@@ -110,6 +111,7 @@ pub(crate) struct Persistent<'r> {
 
 impl Form for Persistent<'_> {
     fn begin(comm: &Arc<Communicator>) -> Result<Call<'_>> {
+        coll::check::begin(comm)?;
         Ok(Call::begin_persistent(comm))
     }
 

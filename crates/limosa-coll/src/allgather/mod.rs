@@ -23,7 +23,10 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<(
     let most = receive.most_bytes(call.size());
     match call.shared_call(Collective::Allgather, most) {
         Some(shared_call) => shared::allgather(&shared_call, send, receive),
-        None => work(call, send, receive)?.run(call),
+        None => {
+            let call = &call.on(length(receive, call.size()));
+            work(call, send, receive)?.run(call)
+        }
     }
 }
 
@@ -34,6 +37,7 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<(
 pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<Plan> {
     let call = &call.signed(Collective::Allgather);
     check(send, receive, call.size())?;
+    let call = &call.on(length(receive, call.size()));
     match call.mailbox_use_to_move(Collective::Allgather, receive.most_bytes(call.size())) {
         Some(mailbox_use) => {
             one_step::allgather(Recorder::new(Collective::Allgather, call, mailbox_use.limits), send, receive)
@@ -49,21 +53,23 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> R
 /// # Errors
 /// `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<Schedule> {
-    let call = &call.signed(Collective::Allgather);
+    let call = &call.signed(Collective::Allgather).on(length(receive, call.size()));
     check(send, receive, call.size())?;
     work(call, send, receive)?.into_schedule(call)
 }
 
 fn work(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<MessagePlan> {
-    let (subject, bytes) = if receive.are_even() {
-        (Collective::Allgather.into(), receive.bytes(call.rank()))
-    } else {
-        (Subject::ALLGATHERV, (0..call.size()).map(|rank| receive.bytes(rank)).fold(0, usize::saturating_add))
-    };
+    let subject = if receive.are_even() { Collective::Allgather.into() } else { Subject::ALLGATHERV };
+    let bytes = length(receive, call.size());
     match select(call, subject, select::ALLGATHER, bytes, None) {
         Selected::Composed(hosts) => composed::allgather(hosts, send, receive).map(MessagePlan::Composed),
         Selected::Flat(plan) => MessagePlan::flat(call, |s| plan(s, send, receive)),
     }
+}
+
+/// Returns the bytes of one contribution, or, if they differ, of all.
+fn length(receive: &Blocks, ranks: usize) -> usize {
+    if receive.are_even() { receive.bytes(0) } else { receive.all_bytes(ranks) }
 }
 
 fn check(send: Option<&Buffer>, receive: &Blocks, ranks: usize) -> Result<()> {

@@ -24,7 +24,10 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op
     let call = &call.signed(Signature::reduction(Collective::Allreduce, op));
     match call.shared_call(Collective::Allreduce, input.bytes()) {
         Some(shared_call) => shared::allreduce(&shared_call, input, receive, op),
-        None => work(call, input, receive, op)?.run(call),
+        None => {
+            let call = &call.on(input.bytes());
+            work(call, input, receive, op)?.run(call)
+        }
     }
 }
 
@@ -44,7 +47,7 @@ fn check<'a>(send: Option<&'a Buffer>, receive: &'a Buffer, op: &Op) -> Result<&
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Plan> {
     let input = check(send, receive, op)?;
-    let call = &call.signed(Signature::reduction(Collective::Allreduce, op));
+    let call = &call.signed(Signature::reduction(Collective::Allreduce, op)).on(input.bytes());
     match call.mailbox_use_to_combine(Collective::Allreduce, input.bytes(), op) {
         Some(mailbox_use) => Exchange::reduction(
             call,
@@ -67,7 +70,7 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: 
 /// `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
     let input = check(send, receive, op)?;
-    let call = &call.signed(Signature::reduction(Collective::Allreduce, op));
+    let call = &call.signed(Signature::reduction(Collective::Allreduce, op)).on(input.bytes());
     work(call, input, receive, op)?.into_schedule(call)
 }
 

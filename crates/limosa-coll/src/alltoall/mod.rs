@@ -23,7 +23,10 @@ pub fn run(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<(
     let all = if receive.are_even() { receive.bytes(0).saturating_mul(call.size()) } else { shared::ANY_BYTES };
     match call.shared_call(Collective::Alltoall, all) {
         Some(shared_call) => shared::alltoall(&shared_call, send, receive),
-        None => work(call, send, receive)?.run(call),
+        None => {
+            let call = &with_length(call, send, receive);
+            work(call, send, receive)?.run(call)
+        }
     }
 }
 
@@ -36,6 +39,7 @@ pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> R
     if let Some(send) = send {
         send.check_apart_from_blocks(call.size(), receive)?;
     }
+    let call = &with_length(call, send, receive);
     let mailbox_use = if receive.are_even() {
         call.mailbox_use_to_move(Collective::Alltoall, receive.bytes(0).saturating_mul(call.size()))
     } else {
@@ -59,12 +63,22 @@ pub fn plan(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<
     if let Some(send) = send {
         send.check_apart_from_blocks(call.size(), receive)?;
     }
+    let call = &with_length(call, send, receive);
     work(call, send, receive)?.into_schedule(call)
+}
+
+/// Whether all blocks have one length, which all ranks know.
+fn are_even(send: Option<&Blocks>, receive: &Blocks) -> bool {
+    receive.are_even() && send.is_none_or(Blocks::are_even)
+}
+
+fn with_length<'a>(call: &Call<'a>, send: Option<&Blocks>, receive: &Blocks) -> Call<'a> {
+    if are_even(send, receive) { call.on(receive.bytes(0)) } else { call.signed(Collective::Alltoall) }
 }
 
 fn work(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<MessagePlan> {
     // Only pairs of ranks know lengths that are not equal: ranks could not agree on an algorithm.
-    let is_even = receive.are_even() && send.is_none_or(Blocks::are_even);
+    let is_even = are_even(send, receive);
     let bytes = if is_even { receive.bytes(0) } else { usize::MAX };
     match select(call, Collective::Alltoall, select::ALLTOALL, bytes, None) {
         Selected::Composed(hosts) if is_even => {

@@ -21,7 +21,10 @@ pub fn run(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<()> {
     let call = &call.signed(Signature::rooted(Collective::Bcast, rank));
     match call.shared_call(Collective::Bcast, buffer.bytes()) {
         Some(shared_call) => shared::bcast(&shared_call, buffer, rank),
-        None => work(call, buffer, rank)?.run(call),
+        None => {
+            let call = &call.on(buffer.bytes());
+            work(call, buffer, rank)?.run(call)
+        }
     }
 }
 
@@ -31,7 +34,7 @@ pub fn run(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<()> {
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<Plan> {
     let rank = call.comm.check_root(root)? as usize;
-    let call = &call.signed(Signature::rooted(Collective::Bcast, rank));
+    let call = &call.signed(Signature::rooted(Collective::Bcast, rank)).on(buffer.bytes());
     match call.mailbox_use_to_move_by_root(Collective::Bcast, buffer.bytes(), buffer.bytes()) {
         Some(mailbox_use) => one_step::bcast(Recorder::new(Collective::Bcast, call, mailbox_use.limits), buffer, rank)
             .map(|exchange| Plan::at(mailbox_use, exchange)),
@@ -45,7 +48,7 @@ pub fn background(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<Plan> {
 /// `MPI_ERR_ROOT`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<Schedule> {
     let root = call.comm.check_root(root)? as usize;
-    let call = &call.signed(Signature::rooted(Collective::Bcast, root));
+    let call = &call.signed(Signature::rooted(Collective::Bcast, root)).on(buffer.bytes());
     work(call, buffer, root)?.into_schedule(call)
 }
 

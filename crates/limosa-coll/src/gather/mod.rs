@@ -23,7 +23,10 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, roo
     let call = &call.signed(Signature::rooted(Collective::Gather, rank));
     match call.shared_call(Collective::Gather, bytes_of_one(send, receive, rank)) {
         Some(shared_call) => shared::gather(&shared_call, send, receive, rank),
-        None => work(call, send, receive, rank)?.run(call),
+        None => {
+            let call = &call.on(bytes_of_one(send, receive, rank));
+            work(call, send, receive, rank)?.run(call)
+        }
     }
 }
 
@@ -47,8 +50,8 @@ pub fn run_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, r
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<Plan> {
     let rank = check(call, send, receive, root)?;
-    let call = &call.signed(Signature::rooted(Collective::Gather, rank));
     let bytes = bytes_of_one(send, receive, rank);
+    let call = &call.signed(Signature::rooted(Collective::Gather, rank)).on(bytes);
     match call.mailbox_use_to_move_by_root(Collective::Gather, bytes, bytes) {
         Some(mailbox_use) => {
             one_step::gather(Recorder::new(Collective::Gather, call, mailbox_use.limits), send, receive, rank)
@@ -82,7 +85,7 @@ pub fn background_v(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blo
 /// `MPI_ERR_ROOT`, `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: i32) -> Result<Schedule> {
     let root = check(call, send, receive, root)?;
-    let call = &call.signed(Signature::rooted(Collective::Gather, root));
+    let call = &call.signed(Signature::rooted(Collective::Gather, root)).on(bytes_of_one(send, receive, root));
     work(call, send, receive, root)?.into_schedule(call)
 }
 

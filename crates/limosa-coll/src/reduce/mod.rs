@@ -25,7 +25,10 @@ pub fn run(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Buffer>, op:
     let call = &call.signed(Signature::rooted_reduction(op, rank));
     match call.shared_call(Collective::Reduce, input.bytes()) {
         Some(shared_call) => shared::reduce(&shared_call, input, result, op, rank),
-        None => work(call, input, result, op, rank)?.run(call),
+        None => {
+            let call = &call.on(input.bytes());
+            work(call, input, result, op, rank)?.run(call)
+        }
     }
 }
 
@@ -41,7 +44,7 @@ pub fn background(
     root: i32,
 ) -> Result<Plan> {
     let (input, result, root_rank) = check(call, send, receive, op, root)?;
-    let call = &call.signed(Signature::rooted_reduction(op, root_rank));
+    let call = &call.signed(Signature::rooted_reduction(op, root_rank)).on(input.bytes());
     match call.mailbox_use_to_combine(Collective::Reduce, input.bytes(), op) {
         Some(mailbox_use) => Exchange::reduction(
             call,
@@ -71,7 +74,7 @@ pub fn plan(
     root: i32,
 ) -> Result<Schedule> {
     let (input, receive, root) = check(call, send, receive, op, root)?;
-    let call = &call.signed(Signature::rooted_reduction(op, root));
+    let call = &call.signed(Signature::rooted_reduction(op, root)).on(input.bytes());
     work(call, input, receive, op, root)?.into_schedule(call)
 }
 

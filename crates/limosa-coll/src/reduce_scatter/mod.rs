@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::buffer::{Buffer, check_apart};
 use super::kind::Signature;
 use super::pieces::Delivery;
-use super::select::{self, select_part};
+use super::select::{self, select_flat};
 use super::shared::{self, Collective};
 use super::{Call, Exchange, Plan, Schedule};
 use limosa_mpi::error::Result;
@@ -40,7 +40,7 @@ pub fn background(
     op: &Arc<Op>,
 ) -> Result<Plan> {
     let (input, own, lengths) = check(call, send, receive, counts, op)?;
-    let call = &call.signed(Signature::reduction(Collective::ReduceScatter, op));
+    let call = &call.signed(Signature::reduction(Collective::ReduceScatter, op)).on(input.bytes());
     match call.mailbox_use_to_combine(Collective::ReduceScatter, input.bytes(), op) {
         Some(mailbox_use) => {
             let delivery = Delivery::of_parts(&lengths, input.datatype.size() as usize);
@@ -66,10 +66,10 @@ pub fn plan(
     op: &Arc<Op>,
 ) -> Result<Schedule> {
     let (input, own, counts) = check(call, send, receive, counts, op)?;
-    let call = &call.signed(Signature::reduction(Collective::ReduceScatter, op));
+    let call = &call.signed(Signature::reduction(Collective::ReduceScatter, op)).on(input.bytes());
+    let plan = select_flat(call, Collective::ReduceScatter, select::REDUCE_SCATTER, input.bytes(), op);
     let mut schedule = Schedule::new(call);
     schedule.reduce_with(op.clone(), input.datatype.clone());
-    let plan = select_part(Collective::ReduceScatter, select::REDUCE_SCATTER, schedule.size(), input.bytes(), Some(op));
     plan(&mut schedule, input, &counts, &own)?;
     Ok(schedule)
 }

@@ -45,7 +45,7 @@ pub fn run_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, o
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Plan> {
     let input = check(send, receive, op)?;
-    let call = &call.signed(Signature::reduction(Collective::Scan, op));
+    let call = &call.signed(Signature::reduction(Collective::Scan, op)).on(input.bytes());
     match call.mailbox_use_to_combine(Collective::Scan, input.bytes(), op) {
         Some(mailbox_use) => {
             let delivery = Delivery::Prefixes { with_own: true };
@@ -62,7 +62,7 @@ pub fn background(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: 
 /// As for [`plan`].
 pub fn background_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Plan> {
     let input = check(send, receive, op)?;
-    let call = &call.signed(Signature::reduction(Collective::Exscan, op));
+    let call = &call.signed(Signature::reduction(Collective::Exscan, op)).on(input.bytes());
     match call.mailbox_use_to_combine(Collective::Exscan, input.bytes(), op) {
         Some(mailbox_use) => {
             let delivery = Delivery::Prefixes { with_own: false };
@@ -94,9 +94,9 @@ pub fn plan_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, 
 }
 
 fn begin(call: &Call<'_>, kind: Collective, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
-    check(send, receive, op)?;
+    let bytes = check(send, receive, op)?.bytes();
     count_messages(kind, "doubling");
-    let mut schedule = Schedule::new(&call.signed(Signature::reduction(kind, op)));
+    let mut schedule = Schedule::new(&call.signed(Signature::reduction(kind, op)).on(bytes));
     schedule.reduce_with(op.clone(), receive.datatype.clone());
     Ok(schedule)
 }

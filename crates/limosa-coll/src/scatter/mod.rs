@@ -23,7 +23,10 @@ pub fn run(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, roo
     let call = &call.signed(Signature::rooted(Collective::Scatter, rank));
     match call.shared_call(Collective::Scatter, bytes_of_one(send, receive, rank).saturating_mul(call.size())) {
         Some(shared_call) => shared::scatter(&shared_call, send, receive, rank),
-        None => work(call, send, receive, rank)?.run(call),
+        None => {
+            let call = &call.on(bytes_of_one(send, receive, rank));
+            work(call, send, receive, rank)?.run(call)
+        }
     }
 }
 
@@ -47,8 +50,8 @@ pub fn run_v(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, r
 /// As for [`plan`].
 pub fn background(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<Plan> {
     let rank = check(call, send, receive, root)?;
-    let call = &call.signed(Signature::rooted(Collective::Scatter, rank));
     let part = bytes_of_one(send, receive, rank);
+    let call = &call.signed(Signature::rooted(Collective::Scatter, rank)).on(part);
     match call.mailbox_use_to_move_by_root(Collective::Scatter, part.saturating_mul(call.size()), part) {
         Some(mailbox_use) => {
             one_step::scatter(Recorder::new(Collective::Scatter, call, mailbox_use.limits), send, receive, rank)
@@ -82,7 +85,7 @@ pub fn background_v(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buf
 /// `MPI_ERR_ROOT`, `MPI_ERR_BUFFER`, `MPI_ERR_TRUNCATE`, `MPI_ERR_COUNT`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Blocks>, receive: Option<&Buffer>, root: i32) -> Result<Schedule> {
     let root = check(call, send, receive, root)?;
-    let call = &call.signed(Signature::rooted(Collective::Scatter, root));
+    let call = &call.signed(Signature::rooted(Collective::Scatter, root)).on(bytes_of_one(send, receive, root));
     work(call, send, receive, root)?.into_schedule(call)
 }
 
