@@ -11,6 +11,7 @@
 //! - [`header`] — `mpi.h`
 //! - [`coverage`] — `docs/coverage.md`
 //! - [`java`] — the bindings for Java
+//! - [`mpich`] — the translation of MPICH's ABI, for `limosa-mpich`
 //! - [`octave`] — the module `mpitb` for Octave
 //! - [`profile`] — the wrappers of the profiler, for `limosa-profile`
 
@@ -22,6 +23,7 @@ pub mod coverage;
 pub mod entry;
 pub mod header;
 pub mod java;
+pub mod mpich;
 pub mod octave;
 pub mod profile;
 pub mod roles;
