@@ -10,6 +10,7 @@ in the environment                 from
 ``lib/limosa/``                    the same two files, in a folder that no other package has; the profiler, from the
                                    crate ``limosa-profile``, the checks from ``limosa-check``; ``liblimosa_tuned.so``,
                                    which replaces collectives, from ``lab/limosa_lab/tune/``, where there is a compiler
+``lib/limosa/mpich/libmpi.so.12``  crate ``limosa-mpich``: for programs compiled for MPICH
 ``include/limosa/``                the same headers, likewise
 ``bin/limosa``                     crate ``limosa-cli``
 ``bin/mpiexec``, ``bin/mpirun``    ``python/scripts/mpiexec``
@@ -22,7 +23,8 @@ in the environment                 from
 =================================  ==========================================================
 
 Wheels hold no symbolic links, hence the copies and the linker's line. Packages of other MPI libraries bring files of
-the same names, which replace ours: ``limosa run`` and ``limosa cc`` then use those in folders of our own.
+the same names, which replace ours: ``limosa run`` and ``limosa cc`` then use those in folders of our own. The library
+with the name of MPICH's is in such a folder only, so that it replaces no other package's.
 """
 
 import json
@@ -40,6 +42,14 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+PACKAGES = ["limosa-abi", "limosa-cli", "limosa-profile", "limosa-check", "limosa-mpich"]
+# Libraries that stand before the MPI library, and their places in lib/limosa.
+AROUND = {
+    "liblimosa_profile.so": "liblimosa_profile.so",
+    "liblimosa_check.so": "liblimosa_check.so",
+    "libmpi.so": "mpich/libmpi.so.12",
+}
+
 
 class LimosaBuildHook(BuildHookInterface[Any]):
     """Compiles the library and the launcher and lists them as the wheel's files."""
@@ -53,7 +63,7 @@ class LimosaBuildHook(BuildHookInterface[Any]):
 
         built: dict[str, Path] = {}
         with ThreadPoolExecutor() as pool:
-            for file in cargo_build(root, ["limosa-abi", "limosa-cli", "limosa-profile", "limosa-check"]):
+            for file in cargo_build(root, PACKAGES):
                 built[file.name] = file
                 if file.name == "mpi.h":
                     mpi4py = pool.submit(mpi4py_modules, root, file)
@@ -61,8 +71,7 @@ class LimosaBuildHook(BuildHookInterface[Any]):
         build_data["force_include"] |= mpi4py.result()
         library = strip(artifact(built, "libmpi_abi.so"), staging / "libmpi_abi.so.1")
         launcher = strip(artifact(built, "limosa"), staging / "limosa")
-        before = ["liblimosa_profile.so", "liblimosa_check.so"]
-        before_library = {strip(artifact(built, name), staging / name): name for name in before}
+        around_library = {strip(artifact(built, name), staging / name): place for name, place in AROUND.items()}
         linker_line = staging / "libmpi_abi.so"
         linker_line.write_text(
             "/* For the linker: the library and its only name at run time. */\nINPUT(libmpi_abi.so.1)\n"
@@ -80,7 +89,7 @@ class LimosaBuildHook(BuildHookInterface[Any]):
             str(linker_line): "lib/libmpi_abi.so",
             str(header): "include/mpi.h",
             str(extensions): "include/limosa.h",
-            **{str(file): f"lib/limosa/{name}" for file, name in before_library.items()},
+            **{str(file): f"lib/limosa/{place}" for file, place in around_library.items()},
         }
         own_files = ((library, "lib"), (linker_line, "lib"), (header, "include"), (extensions, "include"))
         for file, folder in own_files:

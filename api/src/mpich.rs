@@ -220,7 +220,7 @@ fn tables(table: &Table, mpich: &Mpich, out: &mut String) {
     array("PAIRS", "u16", &datatypes(0x8c00_0000, 0xff), 8, 0xfff, out);
     let operations = both.iter().filter(|(name, _, theirs)| c_type(name) == Some("MPI_Op") && theirs >> 24 == 0x58);
     let operations = operations.map(|(_, standard, theirs)| ((theirs & 0xff) as usize, *standard)).collect();
-    array("OPERATIONS", "u16", &operations, 16, 0xfff, out);
+    array("OPERATIONS", "u16", &operations, 256, 0xfff, out);
     let classes = both.iter().filter(|(name, ..)| name.contains("_ERR_") || *name == "MPI_SUCCESS");
     let classes: Vec<_> = classes.filter(|(name, ..)| *name != "MPI_ERR_LASTCODE").collect();
     let from_mpich: BTreeMap<usize, i64> =
@@ -409,6 +409,8 @@ fn convert(table: &Table, function: &Function, arg: &Arg) -> Converted {
             let after = if param.dir == Direction::In { String::new() } else { format!("own_{name}.write({name});") };
             Converted::around(format!("let mut own_{name} = {first};"), format!("own_{name}.address({name})"), after)
         }
+        // The address is the result.
+        "BUFFER" if function.name == "MPI_Get_address" => plain(name),
         "BUFFER" => plain(format!("buffer_to_standard({name})")),
         "OFFSET" if param.dir == Direction::In && function.name == "MPI_File_set_view" => {
             plain(format!("displacement_to_standard({name})"))
@@ -523,6 +525,7 @@ fn quick(table: &Table, function: &Function, arg: &Arg) -> Option<[String; 3]> {
             value(format!("if {name} != mpich_value::MPI_STATUS_IGNORE as usize {{ otherwise!() }}"), "0".into())
         }
         "STATUS" => None,
+        "BUFFER" if function.name == "MPI_Get_address" => None,
         "BUFFER" => value(format!("if ({name} as isize) < 0 {{ otherwise!() }}"), name),
         _ => match number(function, arg) {
             None => value(String::new(), name),
@@ -544,19 +547,48 @@ fn translated(table: &Table, name: &str, function: &Function, large: bool, out: 
     let parts = converted.into_iter().map(|done| [done.before, done.passed, done.after]);
     let general = body(name, function, &parts.collect::<Vec<_>>());
     let quick: Option<Vec<_>> = args.iter().map(|arg| quick(table, function, arg)).collect();
-    match quick {
-        // Nothing is gained where no argument has a quick conversion of its own.
-        Some(quick) if quick.iter().any(|part| part[0].contains("otherwise!")) => {
-            writeln!(
-                out,
-                "#[cold]\n#[inline(never)]\nunsafe extern \"C\" fn general_{name}({typed}) -> {result} {{\n{general}\n}}"
-            )
-            .unwrap();
-            let otherwise = format!("    macro_rules! otherwise {{ () => {{ return general_{name}({idents}) }} }}\n");
-            entry(name, &typed, result, &(otherwise + &body(name, function, &quick)), out);
+    // Nothing is gained where no argument has a quick conversion of its own.
+    let Some(quick) = quick.filter(|quick| quick.iter().any(|part| part[0].contains("otherwise!"))) else {
+        return entry(name, &typed, result, &general, out);
+    };
+    let mut inner = |attributes: &str, prefix: &str, body: &str| {
+        let head = format!("{attributes}unsafe extern \"C\" fn {prefix}_{name}({typed}) -> {result}");
+        writeln!(out, "{head} {{\n{body}\n}}").unwrap();
+    };
+    let otherwise =
+        |next: &str| format!("    macro_rules! otherwise {{ () => {{ return {next}_{name}({idents}) }} }}\n");
+    inner("#[cold]\n#[inline(never)]\n", "general", &general);
+    let quick_body = otherwise("general") + &body(name, function, &quick);
+    match predefined(table, &args, &quick) {
+        Some(parts) => {
+            inner("#[inline(never)]\n", "quick", &quick_body);
+            entry(name, &typed, result, &(otherwise("quick") + &body(name, function, &parts)), out);
         }
-        _ => entry(name, &typed, result, &general, out),
+        None => entry(name, &typed, result, &quick_body, out),
     }
+}
+
+/// As [`quick`], for predefined communicators, datatypes and operations: one test for all of them. None if a function
+/// has none of these.
+fn predefined(table: &Table, args: &[Arg], quick: &[[String; 3]]) -> Option<Vec<[String; 3]>> {
+    let kind_of = |arg: &Arg| {
+        let kind = table.handle(&arg.param.kind).filter(|_| !arg.pointer).map(|handle| kind(&handle.kind))?;
+        ["Communicator", "Datatype", "Operation"].contains(&kind.as_str()).then_some(kind)
+    };
+    let named = |arg: &Arg| format!("{}_", arg.param.name.to_lowercase());
+    let tests = args.iter().filter_map(|arg| Some(format!("{}::distance({})", kind_of(arg)?, named(arg))));
+    let tests = tests.collect::<Vec<_>>().join(" | ");
+    let mut parts = quick.to_vec();
+    for (part, arg) in parts.iter_mut().zip(args) {
+        if let Some(kind) = kind_of(arg) {
+            *part = [String::new(), format!("{kind}::predefined({})", named(arg)), String::new()];
+        }
+    }
+    if tests.is_empty() {
+        return None;
+    }
+    parts[0][0].insert_str(0, &format!("if ({tests}) >> 24 != 0 {{ otherwise!() }} "));
+    Some(parts)
 }
 
 /// The body of a function: of each argument the code before the call, what is passed, and the code after the call.

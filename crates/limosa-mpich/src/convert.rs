@@ -28,13 +28,18 @@ pub(crate) trait Kind {
 
 /// A kind of handle that is an integer in MPICH.
 pub(crate) trait QuickKind: Kind<C = i32> {
+    /// The null handle in MPICH's ABI.
+    const MPICH_NULL: i32;
     /// Converts a handle of the program, if no function of the library is needed for it.
     fn quick(handle: i32) -> Option<usize>;
 }
 
-/// Defines a kind of handle. `$predefined` are pairs of constants beside the null handle.
+/// Defines a kind of handle. `$fast` converts predefined handles but the null handle, `$frequent` the usual ones.
 macro_rules! kind {
     ($kind:ident, $null:ident, $fromint:ident, $toint:ident, |$handle:ident| $fast:expr) => {
+        kind!($kind, $null, $fromint, $toint, |$handle| $fast, $fast);
+    };
+    ($kind:ident, $null:ident, $fromint:ident, $toint:ident, |$handle:ident| $fast:expr, $frequent:expr) => {
         pub(crate) struct $kind;
 
         impl Kind for $kind {
@@ -63,11 +68,16 @@ macro_rules! kind {
         }
 
         impl QuickKind for $kind {
+            const MPICH_NULL: i32 = mpich::$null;
+
             #[inline(always)]
             fn quick($handle: i32) -> Option<usize> {
-                match $fast {
+                match $frequent {
                     Some(handle) => Some(handle),
-                    None if has_plain_handles() && $handle != mpich::$null => Some($handle as u32 as usize),
+                    // The sign bit is set in some of MPICH's predefined handles, in none of a library like this.
+                    None if has_plain_handles() && $handle != mpich::$null && $handle > 0 => {
+                        Some($handle as u32 as usize)
+                    }
                     None => None,
                 }
             }
@@ -87,8 +97,11 @@ pub(crate) fn is_quick(address: usize) -> bool {
 /// The address is valid for a handle.
 #[inline(always)]
 pub(crate) unsafe fn set_quick<K: QuickKind>(address: usize, handle: usize) {
-    // Predefined ones are rare here, but for the null handle.
-    let theirs = if handle >= PREDEFINED.len() { handle as i32 } else { predefined::<K>(handle) };
+    let theirs = match handle {
+        _ if handle >= PREDEFINED.len() => handle as i32,
+        _ if handle == K::NULL => K::MPICH_NULL,
+        _ => predefined::<K>(handle),
+    };
     // SAFETY: promised by the caller.
     unsafe { *(address as *mut i32) = theirs };
 }
@@ -96,6 +109,52 @@ pub(crate) unsafe fn set_quick<K: QuickKind>(address: usize, handle: usize) {
 #[inline(never)]
 fn predefined<K: QuickKind>(handle: usize) -> i32 {
     K::to_mpich(handle)
+}
+
+/// A kind of handle whose predefined handles are found by arithmetic.
+pub(crate) trait Predefined: QuickKind {
+    /// Returns a number below 2^24 for a predefined handle but the null handle, for other handles a larger one.
+    fn distance(handle: i32) -> u32;
+    /// Converts a predefined handle.
+    fn predefined(handle: i32) -> usize;
+}
+
+impl Predefined for Communicator {
+    #[inline(always)]
+    fn distance(handle: i32) -> u32 {
+        const WORLDS: u32 = (mpich::MPI_COMM_WORLD - standard::MPI_COMM_WORLD) as u32;
+        (handle as u32).wrapping_sub(WORLDS)
+    }
+
+    /// What follows MPI_COMM_SELF is no communicator in either ABI.
+    #[inline(always)]
+    fn predefined(handle: i32) -> usize {
+        Communicator::distance(handle) as usize
+    }
+}
+
+impl Predefined for Datatype {
+    #[inline(always)]
+    fn distance(handle: i32) -> u32 {
+        handle as u32 ^ 0x4c00_0000
+    }
+
+    #[inline(always)]
+    fn predefined(handle: i32) -> usize {
+        DATATYPES[handle as u8 as usize] as usize
+    }
+}
+
+impl Predefined for Operation {
+    #[inline(always)]
+    fn distance(handle: i32) -> u32 {
+        handle as u32 ^ 0x5800_0000
+    }
+
+    #[inline(always)]
+    fn predefined(handle: i32) -> usize {
+        OPERATIONS[handle as u8 as usize] as usize
+    }
 }
 
 /// Returns `Some(standard)` if the handle is `theirs`.
@@ -111,14 +170,21 @@ kind!(Communicator, MPI_COMM_NULL, MPI_Comm_fromint, MPI_Comm_toint, |handle| {
     let place = handle.wrapping_sub(mpich::MPI_COMM_WORLD) as u32;
     (place < 2).then_some((place + standard::MPI_COMM_WORLD as u32) as usize)
 });
-kind!(Datatype, MPI_DATATYPE_NULL, MPI_Type_fromint, MPI_Type_toint, |handle| {
-    // Bits 8 to 15 are the size.
-    match (handle as u32) >> 16 {
-        0x4c00 => Some(DATATYPES[(handle & 0xff) as usize] as usize),
-        0x8c00 if (handle as u32 & 0xffff) < 5 => Some(PAIRS[(handle & 7) as usize] as usize),
-        _ => None,
-    }
-});
+kind!(
+    Datatype,
+    MPI_DATATYPE_NULL,
+    MPI_Type_fromint,
+    MPI_Type_toint,
+    |handle| {
+        // Bits 8 to 15 are the size.
+        match (handle as u32) >> 16 {
+            0x4c00 => Some(DATATYPES[(handle & 0xff) as usize] as usize),
+            0x8c00 if (handle as u32 & 0xffff) < 5 => Some(PAIRS[(handle & 7) as usize] as usize),
+            _ => None,
+        }
+    },
+    ((handle as u32) >> 24 == 0x4c).then(|| DATATYPES[(handle as u8) as usize] as usize)
+);
 kind!(Operation, MPI_OP_NULL, MPI_Op_fromint, MPI_Op_toint, |handle| {
     ((handle as u32) >> 4 == 0x0580_0000).then(|| OPERATIONS[(handle & 15) as usize] as usize)
 });
@@ -428,7 +494,21 @@ pub(crate) fn error_code_to_standard(code: i32) -> i32 {
 /// Returns the code of a call to the program.
 #[inline(always)]
 pub(crate) fn result(code: i32) -> i32 {
-    if code == 0 { 0 } else { error_code_to_mpich(code) }
+    if code != 0 { error_code_to_mpich(code) } else { as_it_is(code) }
+}
+
+/// Returns the number. The compiler does not see that it is always 0 here: it would load a zero instead.
+#[inline(always)]
+fn as_it_is(code: i32) -> i32 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let mut same = code;
+        // SAFETY: there is no instruction.
+        unsafe { std::arch::asm!("", inout("eax") same, options(pure, nomem, nostack, preserves_flags)) };
+        same
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    code
 }
 
 /// Lengths of arrays that depend on the communicator.
