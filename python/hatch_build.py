@@ -10,7 +10,7 @@ in the environment                 from
 ``lib/limosa/``                    the same two files, in a folder that no other package has; the profiler, from the
                                    crate ``limosa-profile``, the checks from ``limosa-check``; ``liblimosa_tuned.so``,
                                    which replaces collectives, from ``lab/limosa_lab/tune/``, where there is a compiler
-``lib/limosa/mpich/libmpi.so.12``  crate ``limosa-mpich``: for programs compiled for MPICH
+``lib/limosa/mpich/``              crate ``limosa-mpich``, under two names: for programs compiled for MPICH
 ``include/limosa/``                the same headers, likewise
 ``bin/limosa``                     crate ``limosa-cli``
 ``bin/mpiexec``, ``bin/mpirun``    ``python/scripts/mpiexec``
@@ -43,11 +43,12 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PACKAGES = ["limosa-abi", "limosa-cli", "limosa-profile", "limosa-check", "limosa-mpich"]
-# Libraries that stand before the MPI library, and their places in lib/limosa.
+# Libraries that stand before the MPI library, by their places in lib/limosa. Debian's MPICH has a name of its own.
 AROUND = {
     "liblimosa_profile.so": "liblimosa_profile.so",
     "liblimosa_check.so": "liblimosa_check.so",
-    "libmpi.so": "mpich/libmpi.so.12",
+    "mpich/libmpi.so.12": "libmpi.so",
+    "mpich/libmpich.so.12": "libmpi.so",
 }
 
 
@@ -71,7 +72,7 @@ class LimosaBuildHook(BuildHookInterface[Any]):
         build_data["force_include"] |= mpi4py.result()
         library = strip(artifact(built, "libmpi_abi.so"), staging / "libmpi_abi.so.1")
         launcher = strip(artifact(built, "limosa"), staging / "limosa")
-        around_library = {strip(artifact(built, name), staging / name): place for name, place in AROUND.items()}
+        around_library = {strip(artifact(built, made), staging / Path(at).name): at for at, made in AROUND.items()}
         linker_line = staging / "libmpi_abi.so"
         linker_line.write_text(
             "/* For the linker: the library and its only name at run time. */\nINPUT(libmpi_abi.so.1)\n"

@@ -208,7 +208,12 @@ fn tables(table: &Table, mpich: &Mpich, out: &mut String) {
     let is_handle = |name: &str| table.handles.iter().any(|h| Some(h.c_type.as_str()) == c_type(name));
     // Handles of the standard ABI lie below 1024; each value belongs to one kind.
     let handles = both.iter().filter(|(name, ..)| is_handle(name));
-    let to_mpich = handles.map(|(_, standard, theirs)| (*standard as usize, i64::from(*theirs as i32))).collect();
+    let mut to_mpich: BTreeMap<usize, i64> =
+        handles.map(|(_, standard, theirs)| (*standard as usize, i64::from(*theirs as i32))).collect();
+    // MPICH has two names for IEEE 754's binary16 and the standard one: programs in C get theirs.
+    let binary16 = both.iter().find(|(name, ..)| *name == "MPI_REAL2").expect("a datatype of Fortran").1;
+    let in_c = mpich.constants["MPIX_C_FLOAT16"];
+    to_mpich.insert(binary16 as usize, in_c);
     array("PREDEFINED", "i32", &to_mpich, 1024, 0, out);
     let datatypes = |first: i64, mask: i64| {
         let of_kind = both.iter().filter(|(name, ..)| c_type(name) == Some("MPI_Datatype"));
@@ -216,7 +221,9 @@ fn tables(table: &Table, mpich: &Mpich, out: &mut String) {
         chosen.map(move |(_, standard, theirs)| ((theirs & mask & 0xff) as usize, *standard)).collect()
     };
     // What MPICH has and the standard ABI has not becomes a number that no library takes for a datatype.
-    array("DATATYPES", "u16", &datatypes(0x4c00_0000, 0xffff), 256, 0xfff, out);
+    let mut single: BTreeMap<usize, i64> = datatypes(0x4c00_0000, 0xffff);
+    single.insert((in_c & 0xff) as usize, binary16);
+    array("DATATYPES", "u16", &single, 256, 0xfff, out);
     array("PAIRS", "u16", &datatypes(0x8c00_0000, 0xff), 8, 0xfff, out);
     let operations = both.iter().filter(|(name, _, theirs)| c_type(name) == Some("MPI_Op") && theirs >> 24 == 0x58);
     let operations = operations.map(|(_, standard, theirs)| ((theirs & 0xff) as usize, *standard)).collect();
