@@ -88,6 +88,7 @@ test-fuzz: | system-packages ## Fuzzing, unless it has passed with the crates as
 
 test-c: $(STAMPS)/limosa $(STAMPS)/test ## Conformance tests in C, compiled with our mpicc
 	tests/conformance/run $(if $(FULL),--full --variants)
+	tests/conformance/run --mpich $(if $(FULL),--full,-n 3)
 	$(if $(FULL),tests/conformance/run --cluster 2)
 	$(if $(FULL),tests/conformance/run --sanitize address)
 	$(if $(FULL),tests/conformance/run --sanitize thread)

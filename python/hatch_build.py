@@ -10,6 +10,7 @@ in the environment                 from
 ``lib/limosa/``                    the same two files, in a folder that no other package has; the profiler, from the
                                    crate ``limosa-profile``, the checks from ``limosa-check``; ``liblimosa_tuned.so``,
                                    which replaces collectives, from ``lab/limosa_lab/tune/``, where there is a compiler
+``lib/limosa/mpich/``              crate ``limosa-mpich``, under two names: for programs compiled for MPICH
 ``include/limosa/``                the same headers, likewise
 ``bin/limosa``                     crate ``limosa-cli``
 ``bin/mpiexec``, ``bin/mpirun``    ``python/scripts/mpiexec``
@@ -24,7 +25,8 @@ in the environment                 from
 =================================  ==========================================================
 
 Wheels hold no symbolic links, hence the copies and the linker's line. Packages of other MPI libraries bring files of
-the same names, which replace ours: ``limosa run`` and ``limosa cc`` then use those in folders of our own.
+the same names, which replace ours: ``limosa run`` and ``limosa cc`` then use those in folders of our own. The library
+with the name of MPICH's is in such a folder only, so that it replaces no other package's.
 """
 
 import json
@@ -42,6 +44,15 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+PACKAGES = ["limosa-abi", "limosa-cli", "limosa-profile", "limosa-check", "limosa-mpich"]
+# Libraries that stand before the MPI library, by their places in lib/limosa. Debian's MPICH has a name of its own.
+AROUND = {
+    "liblimosa_profile.so": "liblimosa_profile.so",
+    "liblimosa_check.so": "liblimosa_check.so",
+    "mpich/libmpi.so.12": "libmpi.so",
+    "mpich/libmpich.so.12": "libmpi.so",
+}
+
 
 class LimosaBuildHook(BuildHookInterface[Any]):
     """Compiles the library and the launcher and lists them as the wheel's files."""
@@ -55,7 +66,7 @@ class LimosaBuildHook(BuildHookInterface[Any]):
 
         built: dict[str, Path] = {}
         with ThreadPoolExecutor() as pool:
-            for file in cargo_build(root, ["limosa-abi", "limosa-cli", "limosa-profile", "limosa-check"]):
+            for file in cargo_build(root, PACKAGES):
                 built[file.name] = file
                 if file.name == "mpi.h":
                     mpi4py = pool.submit(mpi4py_modules, root, file)
@@ -63,8 +74,7 @@ class LimosaBuildHook(BuildHookInterface[Any]):
         build_data["force_include"] |= mpi4py.result()
         library = strip(artifact(built, "libmpi_abi.so"), staging / "libmpi_abi.so.1")
         launcher = strip(artifact(built, "limosa"), staging / "limosa")
-        before = ["liblimosa_profile.so", "liblimosa_check.so"]
-        before_library = {strip(artifact(built, name), staging / name): name for name in before}
+        around_library = {strip(artifact(built, made), staging / Path(at).name): at for at, made in AROUND.items()}
         linker_line = staging / "libmpi_abi.so"
         linker_line.write_text(
             "/* For the linker: the library and its only name at run time. */\nINPUT(libmpi_abi.so.1)\n"
@@ -82,7 +92,7 @@ class LimosaBuildHook(BuildHookInterface[Any]):
             str(linker_line): "lib/libmpi_abi.so",
             str(header): "include/mpi.h",
             str(extensions): "include/limosa.h",
-            **{str(file): f"lib/limosa/{name}" for file, name in before_library.items()},
+            **{str(file): f"lib/limosa/{place}" for file, place in around_library.items()},
         }
         own_files = ((library, "lib"), (linker_line, "lib"), (header, "include"), (extensions, "include"))
         for file, folder in own_files:

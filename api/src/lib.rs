@@ -12,6 +12,7 @@
 //! - [`header`] — `mpi.h`
 //! - [`coverage`] — `docs/coverage.md`
 //! - [`java`] — the bindings for Java
+//! - [`mpich`] — the translation of MPICH's ABI, for `limosa-mpich`
 //! - [`octave`] — the module `mpitb` for Octave
 //! - [`profile`] — the wrappers of the profiler, for `limosa-profile`
 
@@ -24,6 +25,7 @@ pub mod entry;
 pub mod fortran;
 pub mod header;
 pub mod java;
+pub mod mpich;
 pub mod octave;
 pub mod profile;
 pub mod roles;

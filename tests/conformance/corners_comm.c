@@ -241,7 +241,9 @@ static void buffers_of_communicators(void)
     REFUSED(MPI_Comm_attach_buffer(comm, global, sizeof global)); /* one at a time */
     OK(MPI_Buffer_attach(global, sizeof global));                 /* for all others */
     OK(MPI_Bsend(data, 900, MPI_CHAR, next, 0, comm));
+#ifndef MPICH /* whose smaller MPI_BSEND_OVERHEAD the translation makes up for by a larger buffer */
     FAILS(MPI_ERR_BUFFER, MPI_Bsend(data, 900, MPI_CHAR, next, 0, MPI_COMM_WORLD));
+#endif
     char in[900];
     OK(MPI_Recv(in, 900, MPI_CHAR, previous, 0, comm, MPI_STATUS_IGNORE));
     CHECK(!strcmp(in, "hello"));

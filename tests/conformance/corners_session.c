@@ -57,7 +57,9 @@ static void what_does_not_belong_together(void)
     memset(longest, 'a', sizeof longest - 1);
     longest[sizeof longest - 1] = 0;
     OK(MPI_Session_set_errhandler(first, MPI_ERRORS_RETURN));
+#ifndef MPICH /* whose MPI_MAX_STRINGTAG_LEN is below the library's */
     REFUSED(MPI_Comm_create_from_group(mine, longest, MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+#endif
     longest[MPI_MAX_STRINGTAG_LEN - 1] = 0;
     OK(MPI_Comm_create_from_group(mine, longest, MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
     if (comm != MPI_COMM_NULL)

@@ -23,6 +23,7 @@ static void versions(void)
 
 static void abi_sizes(void)
 {
+#ifndef MPICH /* which has other sizes */
     CHECK_INT(sizeof(MPI_Status), 32);
     CHECK_INT(offsetof(MPI_Status, MPI_SOURCE), 0);
     CHECK_INT(offsetof(MPI_Status, MPI_TAG), 4);
@@ -31,12 +32,15 @@ static void abi_sizes(void)
     CHECK_INT(sizeof(MPI_Offset), 8);
     CHECK_INT(sizeof(MPI_Count), 8);
     CHECK_INT(sizeof(MPI_Comm), sizeof(void *));
+#endif
 }
 
 static void handles_as_integers(void)
 {
+#ifndef MPICH /* which has other numbers */
     CHECK_INT(MPI_Comm_toint(MPI_COMM_WORLD), 0x101);
     CHECK_PTR(MPI_Comm_fromint(0x102), MPI_COMM_SELF);
+#endif
     CHECK_PTR(MPI_Type_fromint(MPI_Type_toint(MPI_DOUBLE)), MPI_DOUBLE);
     CHECK_PTR(MPI_Op_fromint(MPI_Op_toint(MPI_MAXLOC)), MPI_MAXLOC);
     CHECK_PTR(MPI_Group_fromint(MPI_Group_toint(MPI_GROUP_EMPTY)), MPI_GROUP_EMPTY);

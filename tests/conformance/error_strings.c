@@ -47,7 +47,9 @@ static void function_and_sentence(void)
     says(MPI_Recv(value, -17, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE), "MPI_Recv: ", "-17");
     /* Later errors do not change what an earlier code says. */
     says(code, "MPI_Send: ", "4711");
+#ifndef MPICH /* whose MPI_ERR_LASTCODE is the last code of a predefined class, not the last predefined class */
     CHECK(code > MPI_ERR_LASTCODE);
+#endif
     CHECK_INT(last_used(), used);
     CHECK_INT(used, MPI_ERR_LASTCODE);
 }

@@ -88,7 +88,9 @@ static void limits(void)
     CHECK_VALUE(info, key, value);
     key[MPI_MAX_INFO_KEY - 1] = 'k';
     key[MPI_MAX_INFO_KEY] = 0;
+#ifndef MPICH /* whose MPI_MAX_INFO_KEY does not count the null character */
     FAILS(MPI_ERR_INFO_KEY, MPI_Info_set(info, key, "x"));
+#endif
     value[MPI_MAX_INFO_VAL - 1] = 'v';
     value[MPI_MAX_INFO_VAL] = 0;
     FAILS(MPI_ERR_INFO_VALUE, MPI_Info_set(info, "key", value));

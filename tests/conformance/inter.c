@@ -449,7 +449,7 @@ static void wrong_use_is_refused(void)
     OK(MPI_Comm_remote_size(inter, &remote));
     OK(MPI_Comm_rank(inter, &rank));
     FAILS(MPI_ERR_ROOT, MPI_Bcast(send, 1, MPI_INT, remote, inter));
-    FAILS(MPI_ERR_ROOT, MPI_Gather(send, 1, MPI_INT, receive, 1, MPI_INT, -1, inter));
+    FAILS(MPI_ERR_ROOT, MPI_Gather(send, 1, MPI_INT, receive, 1, MPI_INT, -99, inter));
     FAILS(MPI_ERR_COMM, MPI_Scan(send, receive, 1, MPI_INT, MPI_SUM, inter));
     FAILS(MPI_ERR_COMM, MPI_Exscan(send, receive, 1, MPI_INT, MPI_SUM, inter));
     FAILS(MPI_ERR_COMM, MPI_Iscan(send, receive, 1, MPI_INT, MPI_SUM, inter, &request));

@@ -18,6 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef MPI_ABI_VERSION /* MPICH's header does not say which ABI the library below the translation has. */
+#define MPI_ABI_VERSION 1
+#define MPI_ABI_SUBVERSION 0
+#endif
+
 #define LT_UNUSED __attribute__((unused))
 #define LT_MAX_SHOWN 5
 
@@ -153,7 +158,8 @@ static LT_UNUSED int lt_bytes(const char *file, int line, const char *what, cons
 
 #define CHECK_PTR(got, expected)                                                                                       \
     do {                                                                                                               \
-        const void *lt_g = (const void *)(got), *lt_e = (const void *)(expected);                                      \
+        const void *lt_g = (const void *)(uintptr_t)(got);                                                             \
+        const void *lt_e = (const void *)(uintptr_t)(expected);                                                        \
         lt_count_check();                                                                                              \
         if (lt_g != lt_e)                                                                                              \
             lt_fail(__FILE__, __LINE__, "%s: expected %s = %p, got %p", #got, #expected, lt_e, lt_g);                  \

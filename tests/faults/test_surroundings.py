@@ -261,9 +261,9 @@ def foreign(folder) -> Path:
         "#include <unistd.h>\nint MPI_Init(int *, char ***);\n"
         "int main(void) { MPI_Init(0, 0); for (;;) sleep(1); return 0; }\n"
     )
-    library, program = folder / "libmpi.so.12", folder / "other"
+    library, program = folder / "libmpi.so.80", folder / "other"
     for words in (
-        ["-shared", "-fPIC", "-Wl,-soname,libmpi.so.12", "mpi.c", "-o", library],
+        ["-shared", "-fPIC", "-Wl,-soname,libmpi.so.80", "mpi.c", "-o", library],
         ["other.c", library, "-Wl,-rpath,$ORIGIN", "-o", program],
     ):
         subprocess.run(["cc", *words], check=True, cwd=folder)
@@ -275,7 +275,7 @@ def test_another_mpi_library_is_named_while_the_program_runs(job, foreign, wrapp
     running = job([*wrapper, foreign], n=2)
     said = running.process.stderr.readline() + running.process.stderr.readline()
     assert running.process.poll() is None
-    for part in ("none of the 2 ranks has joined", "another MPI library", "libmpi.so.12", "--mpi mpich"):
+    for part in ("none of the 2 ranks has joined", "another MPI library", "libmpi.so.80", "--mpi openmpi"):
         assert part in said, said
     running.process.send_signal(signal.SIGTERM)
     assert running.wait(30).err.count("another MPI library") == 0
@@ -283,11 +283,11 @@ def test_another_mpi_library_is_named_while_the_program_runs(job, foreign, wrapp
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_another_mpi_library_that_is_not_found_is_named(job, foreign, n):
-    (foreign.parent / "libmpi.so.12").unlink()
+    (foreign.parent / "libmpi.so.80").unlink()
     outcome = job([foreign], n=n).wait(30)
     assert outcome.code == 127
-    assert "was made for another MPI library, libmpi.so.12, which is not found" in outcome.err, outcome.err
-    assert "--mpi mpich" in outcome.err
+    assert "was made for another MPI library, libmpi.so.80, which is not found" in outcome.err, outcome.err
+    assert "--mpi openmpi" in outcome.err
 
 
 def test_the_limit_of_processes_is_named_when_it_stops_a_start(folder, limosa):

@@ -1,7 +1,7 @@
 """Counts the instructions that calls of the library execute, with valgrind's tool callgrind.
 
 `python tests/performance/counting.py` measures all cases of the laboratory's instructions.c, and what the profiler adds
-to the calls in profiled.c, and prints them as ceilings.toml has them.
+and the translation of MPICH's ABI add to the calls in profiled.c, and prints them as ceilings.toml has them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(ROOT / "lab"))
+sys.path[:0] = [str(ROOT / "lab"), str(ROOT / "python" / "limosa")]
 
+import _peers  # noqa: E402
 from limosa_lab import callgrind  # noqa: E402
 from limosa_lab.callgrind import Count  # noqa: E402
 
@@ -43,12 +44,11 @@ def missing() -> str | None:
     return callgrind.missing()
 
 
-def compiled(source: Path, folder: Path) -> Path:
+def compiled(source: Path, folder: Path, *words: str, compiler: str | None = None) -> Path:
     """Compile a C file."""
     program = folder / source.stem
-    done = subprocess.run(
-        [str(tool("mpicc")), *callgrind.FLAGS, str(source), "-o", str(program)], capture_output=True, text=True
-    )
+    command = [compiler or str(tool("mpicc")), *callgrind.FLAGS, str(source), "-o", str(program), *words]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return program
 
@@ -75,8 +75,31 @@ def measure_profiler(folder: Path) -> dict[str, Count]:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 0, done.stdout + done.stderr
         found.append(callgrind.counts(dumps))
-    plain, profiled = found
-    return {case: Count(profiled[case].instructions - plain[case].instructions, profiled[case].dump) for case in plain}
+    return added(*found)
+
+
+def added(plain: dict[str, Count], more: dict[str, Count]) -> dict[str, Count]:
+    """By how much the counts of the second run exceed those of the first."""
+    return {case: Count(more[case].instructions - plain[case].instructions, more[case].dump) for case in plain}
+
+
+def measure_translation(folder: Path) -> dict[str, Count]:
+    """Run profiled.c, compiled for both ABIs, on one rank under callgrind; give what the translation adds to each call.
+
+    The package with MPICH's header is downloaded once.
+    """
+    mpich = _peers.install("mpich", "MPICH", "mpich", print)
+    words = {"standard": [], "mpich": [f"-I{mpich}/include", f"-L{mpich}/lib", "-lmpi"]}
+    found = []
+    for abi, options in words.items():
+        dumps = folder / abi
+        dumps.mkdir()
+        program = compiled(HERE / "profiled.c", dumps, "-DWITH_SEND", *options, compiler="cc" if options else None)
+        command = [str(tool("limosa")), "run", "-n", "1", *callgrind.command(dumps), str(program)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+        assert done.returncode == 0, done.stdout + done.stderr
+        found.append(callgrind.counts(dumps))
+    return added(*found)
 
 
 def main() -> None:
@@ -86,7 +109,8 @@ def main() -> None:
         sys.exit(lack)
     today = datetime.date.today()
     machine = platform.machine()
-    for table, measured in ((machine, measure), (f"profiler.{machine}", measure_profiler)):
+    tables = {machine: measure, f"profiler.{machine}": measure_profiler, f"mpich.{machine}": measure_translation}
+    for table, measured in tables.items():
         with tempfile.TemporaryDirectory() as folder:
             print(f"[{table}]")
             for case, count in measured(Path(folder)).items():

@@ -1,4 +1,5 @@
-/* Calls whose instructions are counted with and without the profiler, on one rank; see counting.py. */
+/* Calls whose instructions are counted on one rank, with and without the profiler, and through the translation of
+ * MPICH's ABI; see counting.py. */
 #include <mpi.h>
 #include <valgrind/callgrind.h>
 
@@ -23,6 +24,11 @@ int main(int argc, char **argv)
         COUNT("isend", MPI_Isend(out, 8, MPI_BYTE, rank, 1, MPI_COMM_WORLD, &request));
         COUNT("recv", MPI_Recv(in, 8, MPI_BYTE, rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         COUNT("wait", MPI_Wait(&request, MPI_STATUS_IGNORE));
+#ifdef WITH_SEND
+        MPI_Irecv(in, 8, MPI_BYTE, rank, 1, MPI_COMM_WORLD, &request);
+        COUNT("send", MPI_Send(out, 8, MPI_BYTE, rank, 1, MPI_COMM_WORLD));
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+#endif
         COUNT("test", MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
     }
     MPI_Finalize();

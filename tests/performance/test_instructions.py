@@ -1,5 +1,5 @@
-"""No call takes more instructions than its ceiling, nor does the profiler add more to one: a guard against slow growth
-that no machine's mood disturbs.
+"""No call takes more instructions than its ceiling, nor does the profiler or the translation of MPICH's ABI add more to
+one: a guard against slow growth that no machine's mood disturbs.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import platform
 import sys
 
 import pytest
-from counting import HERE, Count, measure, measure_profiler, missing
+from counting import HERE, Count, measure, measure_profiler, measure_translation, missing
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -20,6 +20,7 @@ pytestmark = pytest.mark.quiet
 TABLES: dict[str, dict] = tomllib.loads((HERE / "ceilings.toml").read_text())
 CEILINGS: dict[str, dict] = TABLES.get(platform.machine(), {})
 OF_PROFILER: dict[str, dict] = TABLES["profiler"].get(platform.machine(), {})
+OF_TRANSLATION: dict[str, dict] = TABLES["mpich"].get(platform.machine(), {})
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +37,14 @@ def added(tmp_path_factory) -> dict[str, Count]:
     if lack:
         pytest.skip(f"not run: {lack}")
     return measure_profiler(tmp_path_factory.mktemp("callgrind"))
+
+
+@pytest.fixture(scope="module")
+def translated(tmp_path_factory) -> dict[str, Count]:
+    lack = missing()
+    if lack:
+        pytest.skip(f"not run: {lack}")
+    return measure_translation(tmp_path_factory.mktemp("callgrind"))
 
 
 has_no_table = pytest.mark.skipif(
@@ -67,8 +76,14 @@ def test_the_profiler_adds_no_more_instructions_than_its_ceiling(added, case):
 
 
 @has_no_table
-def test_every_case_has_a_ceiling_that_leaves_little_room(counts, added):
-    for measured, ceilings in ((counts, CEILINGS), (added, OF_PROFILER)):
+@pytest.mark.parametrize("case", OF_TRANSLATION)
+def test_the_translation_of_mpichs_abi_adds_no_more_instructions_than_its_ceiling(translated, case):
+    check(f"the translation in {case}", OF_TRANSLATION[case], translated[case])
+
+
+@has_no_table
+def test_every_case_has_a_ceiling_that_leaves_little_room(counts, added, translated):
+    for measured, ceilings in ((counts, CEILINGS), (added, OF_PROFILER), (translated, OF_TRANSLATION)):
         assert set(measured) == set(ceilings)
         for case, known in ceilings.items():
             assert known["measured"] < known["ceiling"] <= 1.2 * known["measured"], case

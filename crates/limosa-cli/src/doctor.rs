@@ -1,4 +1,5 @@
-//! `limosa doctor`: is this machine ready for MPI programs, and if not, what to do.
+//! `limosa doctor`: is this machine ready for MPI programs, and if not, what to do. With a program: for which MPI that
+//! was compiled ([`program`]).
 //!
 //! Each check tries the operation itself. A warning means that jobs run slower or with less comfort, a failure that
 //! they do not run.
@@ -14,6 +15,7 @@ use rustix::process::{PidfdFlags, pidfd_open};
 use serde_json::json;
 
 mod between;
+mod program;
 
 use crate::message::{bytes, coloured, print};
 use crate::{Format, exit, installation, procfs, python, sys};
@@ -21,6 +23,8 @@ use crate::{Format, exit, installation, procfs, python, sys};
 /// Options of `limosa doctor`.
 #[derive(Args)]
 pub struct Options {
+    /// Look at this program, extension module or library instead of the machine: which MPI is it compiled for?
+    program: Option<PathBuf>,
     /// How to write the findings
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -56,28 +60,10 @@ fn fail(what: &'static str, text: impl Into<String>, cure: impl Into<String>) ->
 
 /// Runs the command.
 pub fn main(options: &Options) -> ExitCode {
-    let findings = [
-        processors(),
-        memory(),
-        memory_limit(),
-        memory_files(),
-        dev_shm(),
-        cross_memory(),
-        yama(),
-        membarrier(),
-        descriptors_of_processes(),
-        network(),
-        between::ssh(),
-        between::message_folder(),
-        library(),
-        commands(),
-        mpi4py(),
-        compiler("mpicc", &["gcc", "cc", "clang"]),
-        compiler("mpicxx", &["g++", "c++", "clang++"]),
-        py_spy(),
-        octave(),
-        java(),
-    ];
+    let findings = match &options.program {
+        Some(program) => vec![program::look(program)],
+        None => of_machine(),
+    };
     match options.format {
         Format::Json => {
             let list: Vec<_> = findings
@@ -99,6 +85,32 @@ pub fn main(options: &Options) -> ExitCode {
         }),
     }
     ExitCode::from(if findings.iter().any(|f| f.level == Level::Fail) { exit::FAILED } else { 0 })
+}
+
+/// Checks the machine.
+fn of_machine() -> Vec<Finding> {
+    vec![
+        processors(),
+        memory(),
+        memory_limit(),
+        memory_files(),
+        dev_shm(),
+        cross_memory(),
+        yama(),
+        membarrier(),
+        descriptors_of_processes(),
+        network(),
+        between::ssh(),
+        between::message_folder(),
+        library(),
+        commands(),
+        mpi4py(),
+        compiler("mpicc", &["gcc", "cc", "clang"]),
+        compiler("mpicxx", &["g++", "c++", "clang++"]),
+        py_spy(),
+        octave(),
+        java(),
+    ]
 }
 
 fn word(level: Level) -> &'static str {

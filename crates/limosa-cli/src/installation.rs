@@ -75,6 +75,13 @@ fn library_folder_in(prefix: &Path) -> Option<(PathBuf, bool)> {
     has_library(&usual).then_some((usual, false))
 }
 
+/// The folder of the library for programs that were compiled for MPICH, Intel MPI or their like.
+pub fn mpich_folder() -> Option<PathBuf> {
+    let command = std::env::current_exe().ok()?.canonicalize().ok()?;
+    let folder = command.parent()?.parent()?.join("lib/limosa/mpich");
+    folder.join("libmpi.so.12").is_file().then_some(folder)
+}
+
 /// A library that belongs to this command and is loaded before the MPI library.
 pub fn own_library(name: &str) -> Option<PathBuf> {
     let command = std::env::current_exe().ok()?.canonicalize().ok()?;

@@ -25,17 +25,22 @@ const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
 /// The value of [`LIBRARY_PATH`] for a program: as it is, with the folder of the library that belongs to this launcher
 /// behind, so that a program which says nothing of where the library is starts too. The folder comes first if programs
-/// would find another package's library at the usual place. `None`: as it is.
+/// would find another package's library at the usual place. In front of all is the folder of the library with the name
+/// of MPICH's, whatever else a program finds under that name. `None`: as it is.
 fn library_path(app: &App) -> Option<OsString> {
     let (folder, is_first) = installation::library_folder()?;
+    let mpich = installation::mpich_folder();
     let given = app.env.iter().rev().find(|(name, _)| name == LIBRARY_PATH).map(|(_, value)| value.clone());
     let given = given.or_else(|| std::env::var_os(LIBRARY_PATH).filter(|_| !app.clear_env)).unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&given).filter(|_| !given.is_empty()).collect();
-    if folders.contains(&folder) {
-        return None;
+    let before = folders.len();
+    if !folders.contains(&folder) {
+        folders.insert(if is_first { 0 } else { folders.len() }, folder);
     }
-    folders.insert(if is_first { 0 } else { folders.len() }, folder);
-    std::env::join_paths(folders).ok()
+    if let Some(mpich) = mpich.filter(|mpich| folders.first() != Some(mpich)) {
+        folders.insert(0, mpich);
+    }
+    (folders.len() > before).then(|| std::env::join_paths(folders).ok())?
 }
 
 /// Variables in which programs look for the number of a rank, and of a rank on its host, under launchers of others. MPI
