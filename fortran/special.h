@@ -5,12 +5,12 @@
     void NAME(mpi_##object##_create_keyval_)(function * copy, function * delete, MPI_Fint * keyval,                    \
                                              MPI_Aint * extra_state, MPI_Fint * ierror)                                \
     {                                                                                                                  \
-        SET_ERROR(CALL(MPI_##type##_create_keyval)(limosa_copy_##object, limosa_delete_##object, keyval,               \
-                                                   limosa_keyval(copy, delete, *extra_state)));                        \
+        HERE SET_ERROR(CALL(MPI_##type##_create_keyval)(limosa_copy_##object, limosa_delete_##object, keyval,          \
+                                                        limosa_keyval(copy, delete, *extra_state)));                   \
     }                                                                                                                  \
     void NAME(mpi_##object##_set_attr_)(MPI_Fint * handle, MPI_Fint * keyval, MPI_Aint * value, MPI_Fint * ierror)     \
     {                                                                                                                  \
-        void *cell = limosa_cell(*value);                                                                              \
+        HERE void *cell = limosa_cell(*value);                                                                         \
         int error = CALL(MPI_##type##_set_attr)(PMPI_##type##_fromint(*handle), *keyval, cell);                        \
         if (error != MPI_SUCCESS)                                                                                      \
             limosa_free_cell(cell);                                                                                    \
@@ -19,7 +19,7 @@
     void NAME(mpi_##object##_get_attr_)(MPI_Fint * handle, MPI_Fint * keyval, MPI_Aint * value, MPI_Fint * flag,       \
                                         MPI_Fint * ierror)                                                             \
     {                                                                                                                  \
-        void *attribute;                                                                                               \
+        HERE void *attribute;                                                                                          \
         int is_set = 0;                                                                                                \
         int error = CALL(MPI_##type##_get_attr)(PMPI_##type##_fromint(*handle), *keyval, &attribute, &is_set);         \
         if (error == MPI_SUCCESS && is_set)                                                                            \
@@ -35,19 +35,19 @@ KEYVALS(win, Win)
 void NAME(mpi_keyval_create_)(function *copy, function *delete, MPI_Fint *keyval, MPI_Fint *extra_state,
                               MPI_Fint *ierror)
 {
-    SET_ERROR(CALL(MPI_Comm_create_keyval)(limosa_copy_old, limosa_delete_old, keyval,
-                                           limosa_keyval(copy, delete, *extra_state)));
+    HERE SET_ERROR(CALL(MPI_Comm_create_keyval)(limosa_copy_old, limosa_delete_old, keyval,
+                                                limosa_keyval(copy, delete, *extra_state)));
 }
 
 void NAME(mpi_attr_put_)(MPI_Fint *comm, MPI_Fint *keyval, MPI_Fint *attribute_val, MPI_Fint *ierror)
 {
-    MPI_Aint value = *attribute_val;
+    HERE MPI_Aint value = *attribute_val;
     NAME(mpi_comm_set_attr_)(comm, keyval, &value, ierror);
 }
 
 void NAME(mpi_attr_get_)(MPI_Fint *comm, MPI_Fint *keyval, MPI_Fint *attribute_val, MPI_Fint *flag, MPI_Fint *ierror)
 {
-    MPI_Aint value = 0;
+    HERE MPI_Aint value = 0;
     NAME(mpi_comm_get_attr_)(comm, keyval, &value, flag, ierror);
     if (*flag)
         *attribute_val = (MPI_Fint)value;
@@ -56,7 +56,7 @@ void NAME(mpi_attr_get_)(MPI_Fint *comm, MPI_Fint *keyval, MPI_Fint *attribute_v
 #define ERRHANDLER(object, type)                                                                                       \
     void NAME(mpi_##object##_create_errhandler_)(function * handler, MPI_Fint * errhandler, MPI_Fint * ierror)         \
     {                                                                                                                  \
-        MPI_Errhandler made;                                                                                           \
+        HERE MPI_Errhandler made;                                                                                      \
         int slot = limosa_slot(limosa_##object##_handlers, handler);                                                   \
         int error = slot < 0 ? limosa_no_slot("MPI_" #type "_create_errhandler")                                       \
                              : CALL(MPI_##type##_create_errhandler)(limosa_##object##_handler_slots[slot], &made);     \
@@ -73,7 +73,7 @@ ERRHANDLER(session, Session)
 #define OP_CREATE(symbol, call, slots, functions)                                                                      \
     void NAME(symbol)(function * user_fn, MPI_Fint * commute, MPI_Fint * op, MPI_Fint * ierror)                        \
     {                                                                                                                  \
-        MPI_Op made;                                                                                                   \
+        HERE MPI_Op made;                                                                                              \
         int slot = limosa_slot(functions, user_fn);                                                                    \
         int error = slot < 0 ? limosa_no_slot(#call) : CALL(call)(slots[slot], *commute != 0, &made);                  \
         if (error == MPI_SUCCESS)                                                                                      \
@@ -88,7 +88,7 @@ OP_CREATE(mpi_op_create_c_, MPI_Op_create_c, limosa_large_operation_slots, limos
     void NAME(symbol)(char *datarep, function *read, function *write, function *extent, MPI_Aint *extra_state,         \
                       MPI_Fint *ierror, size_t length)                                                                 \
     {                                                                                                                  \
-        Datarep *callbacks = limosa_allocate(sizeof *callbacks);                                                       \
+        HERE Datarep *callbacks = limosa_allocate(sizeof *callbacks);                                                  \
         *callbacks = (Datarep){read, write, extent, *extra_state};                                                     \
         char *name = limosa_text(datarep, length);                                                                     \
         SET_ERROR(CALL(call)(name, read == (function *)none ? no_function : read_fn,                                   \
@@ -104,7 +104,7 @@ REGISTER_DATAREP(mpi_register_datarep_c_, MPI_Register_datarep_c, mpi_conversion
 void NAME(mpi_grequest_start_)(function *query, function *free_fn, function *cancel, MPI_Aint *extra_state,
                                MPI_Fint *request, MPI_Fint *ierror)
 {
-    MPI_Request made;
+    HERE MPI_Request made;
     Grequest *callbacks = limosa_allocate(sizeof *callbacks);
     *callbacks = (Grequest){query, free_fn, cancel, *extra_state};
     int error = CALL(MPI_Grequest_start)(limosa_query, limosa_free, limosa_cancel, callbacks, &made);
@@ -116,7 +116,7 @@ void NAME(mpi_grequest_start_)(function *query, function *free_fn, function *can
 void NAME(mpi_info_get_)(MPI_Fint *info, char *key, MPI_Fint *valuelen, char *value, MPI_Fint *flag, MPI_Fint *ierror,
                          size_t key_length, size_t value_length)
 {
-    char *c_key = limosa_trimmed(key, key_length);
+    HERE char *c_key = limosa_trimmed(key, key_length);
     char *c_value = limosa_text_space(*valuelen > 0 ? (size_t)*valuelen : 0);
     int is_set = 0;
     int error = CALL(MPI_Info_get)(PMPI_Info_fromint(*info), c_key, *valuelen, c_value, &is_set);
@@ -131,7 +131,7 @@ void NAME(mpi_info_get_)(MPI_Fint *info, char *key, MPI_Fint *valuelen, char *va
 void NAME(mpi_info_get_string_)(MPI_Fint *info, char *key, MPI_Fint *buflen, char *value, MPI_Fint *flag,
                                 MPI_Fint *ierror, size_t key_length, size_t value_length)
 {
-    char *c_key = limosa_trimmed(key, key_length);
+    HERE char *c_key = limosa_trimmed(key, key_length);
     size_t room = *buflen > 0 ? (size_t)*buflen : 0;
     char *c_value = limosa_text_space(room);
     int length = room ? (int)room + 1 : 0, is_set = 0;
@@ -150,7 +150,7 @@ void NAME(mpi_info_get_string_)(MPI_Fint *info, char *key, MPI_Fint *buflen, cha
 void NAME(mpi_session_get_nth_pset_)(MPI_Fint *session, MPI_Fint *info, MPI_Fint *n, MPI_Fint *pset_len,
                                      char *pset_name, MPI_Fint *ierror, size_t name_length)
 {
-    size_t room = *pset_len > 0 ? (size_t)*pset_len : 0;
+    HERE size_t room = *pset_len > 0 ? (size_t)*pset_len : 0;
     char *name = limosa_text_space(room);
     int length = room ? (int)room + 1 : 0;
     int error =
@@ -168,7 +168,7 @@ void NAME(mpi_comm_spawn_)(char *command, char *argv, MPI_Fint *maxprocs, MPI_Fi
                            MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *array_of_errcodes, MPI_Fint *ierror,
                            size_t command_length, size_t argv_length)
 {
-    MPI_Comm c_comm = PMPI_Comm_fromint(*comm), made;
+    HERE MPI_Comm c_comm = PMPI_Comm_fromint(*comm), made;
     int rank = -1;
     PMPI_Comm_rank(c_comm, &rank);
     char *c_command = limosa_text(command, command_length);
@@ -190,7 +190,7 @@ void NAME(mpi_comm_spawn_multiple_)(MPI_Fint *count, char *array_of_commands, ch
                                     MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *array_of_errcodes, MPI_Fint *ierror,
                                     size_t command_length, size_t argv_length)
 {
-    MPI_Comm c_comm = PMPI_Comm_fromint(*comm), made;
+    HERE MPI_Comm c_comm = PMPI_Comm_fromint(*comm), made;
     int rank = -1;
     PMPI_Comm_rank(c_comm, &rank);
     size_t n = rank == *root && *count > 0 ? (size_t)*count : 0;
@@ -219,34 +219,34 @@ void NAME(mpi_comm_spawn_multiple_)(MPI_Fint *count, char *array_of_commands, ch
 
 void NAME(mpi_pcontrol_)(MPI_Fint *level)
 {
-    CALL(MPI_Pcontrol)(*level);
+    HERE CALL(MPI_Pcontrol)(*level);
 }
 
 void NAME(mpi_status_f2f08_)(MPI_Fint *f_status, MPI_Fint *f08_status, MPI_Fint *ierror)
 {
-    memcpy(f08_status, f_status, sizeof(MPI_Status));
+    HERE memcpy(f08_status, f_status, sizeof(MPI_Status));
     SET_ERROR(MPI_SUCCESS);
 }
 
 void NAME(mpi_status_f082f_)(MPI_Fint *f08_status, MPI_Fint *f_status, MPI_Fint *ierror)
 {
-    memcpy(f_status, f08_status, sizeof(MPI_Status));
+    HERE memcpy(f_status, f08_status, sizeof(MPI_Status));
     SET_ERROR(MPI_SUCCESS);
 }
 
 void NAME(mpi_f_sync_reg_)(void *buf)
 {
-    (void)buf;
+    HERE(void) buf;
 }
 
 void NAME(mpi_f_sync_reg_f08ts_)(const Descriptor *buf)
 {
-    (void)buf;
+    HERE(void) buf;
 }
 
 void NAME(mpi_sizeof_f08ts_)(const Descriptor *x, MPI_Fint *size, MPI_Fint *ierror)
 {
-    *size = (MPI_Fint)x->elem_len;
+    HERE *size = (MPI_Fint)x->elem_len;
     SET_ERROR(MPI_SUCCESS);
 }
 

@@ -61,6 +61,17 @@ def test_another_library_of_the_abi(fortran, mpich, name):
     fortran.run(fortran.compile(PROGRAMS / f"{name}.F90", f"{name}_any", "-DF08"), 2, "--mpi", "mpich")
 
 
+def test_checks_name_the_line_of_the_program(fortran):
+    lines = ["program leak", "use mpi_f08", "type(MPI_Datatype) :: two", "call MPI_Init()"]
+    lines += ["call MPI_Type_contiguous(2, MPI_REAL, two)", "call MPI_Finalize()", "print *, 'done'", "end program"]
+    (fortran.folder / "leak.f90").write_text("\n".join(lines) + "\n")
+    fortran.mpifort("-g", "leak.f90", "-o", "leak")
+    line = [BIN / "limosa", "run", "--check", "-n", "1", fortran.folder / "leak"]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    assert "a datatype was never freed" in done.stderr
+    assert "leak.f90:5" in done.stderr
+
+
 def functions(table: dict, module: str) -> list[str]:
     """Names of the functions that a module must have, from the table of MPI."""
     there = {"mpi": (None, "mpi"), "mpi_f08": (None,)}[module]

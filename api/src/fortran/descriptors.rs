@@ -140,6 +140,6 @@ pub(super) fn described(routine: &Routine, out: &mut String) {
     }
     let text = routine.dummies.iter().filter(|dummy| dummy.ty == Type::Text);
     arguments.extend(text.map(|dummy| format!("{}->elem_len", dummy.name())));
-    writeln!(out, "{}\n{{", head(routine, "_f08ts", argument, false)).unwrap();
+    writeln!(out, "{}\n{{\n    HERE", head(routine, "_f08ts", argument, false)).unwrap();
     writeln!(out, "{enter}    NAME({}_)({});\n{leave}}}\n", routine.symbol(), arguments.join(", ")).unwrap();
 }

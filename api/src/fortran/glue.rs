@@ -222,7 +222,7 @@ fn plain(table: &Table, routine: &Routine, is_f08: bool, out: &mut String) {
         }
     }
     let suffix = if is_f08 { "_f08" } else { "" };
-    writeln!(out, "{}\n{{", head(routine, suffix, declared, true)).unwrap();
+    writeln!(out, "{}\n{{\n    HERE", head(routine, suffix, declared, true)).unwrap();
     if matches!(function.name.as_str(), "MPI_Init" | "MPI_Init_thread" | "MPI_Session_init") {
         body.results.push_str("        limosa_set_types();\n");
     }

@@ -109,14 +109,17 @@ fn is_interpreter() -> bool {
     INTERPRETERS.iter().any(|interpreter| name.starts_with(interpreter))
 }
 
-/// Returns whether an address is in a module of the program: neither in this library nor in an interposed one of ours.
+/// Returns whether an address is in a module of the program: neither in this library, nor in that of Fortran, nor in an
+/// interposed one of ours.
 /// The loader takes microseconds to find a module, so the answers are cached.
 fn is_of_program(address: usize) -> bool {
     static ANSWERS: RwLock<BTreeMap<usize, bool>> = RwLock::new(BTreeMap::new());
     cached(&ANSWERS, address, |address| {
         let own = module(here as fn() -> Site as *const c_void).map(|(start, _)| start);
         let found = module(address as *const c_void);
-        found.is_some_and(|(start, name)| Some(start) != own && !name.starts_with("liblimosa"))
+        found.is_some_and(|(start, name)| {
+            Some(start) != own && !["liblimosa", "libmpi_abi"].iter().any(|own| name.starts_with(own))
+        })
     })
 }
 

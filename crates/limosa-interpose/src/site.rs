@@ -9,7 +9,7 @@
 
 use std::arch::asm;
 
-use crate::python;
+use crate::{fortran, python};
 
 /// A call site.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -114,5 +114,6 @@ pub fn kept() -> *mut Kept {
 /// Returns the call site of the call with this return address.
 #[inline]
 pub fn of_call(returns_to: usize) -> Site {
-    Site(if python::is_here() { python::digest_of_lines().unwrap_or(returns_to) } else { returns_to })
+    let lines = if python::is_here() { python::digest_of_lines() } else { None };
+    Site(lines.unwrap_or_else(|| fortran::caller(returns_to)))
 }
