@@ -18,9 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef MPI_ABI_VERSION /* MPICH's header does not say which ABI the library below the translation has. */
-#define MPI_ABI_VERSION 1
-#define MPI_ABI_SUBVERSION 0
+#ifndef MPI_ABI_VERSION /* MPICH's header: MPI_Abi_get_version says that this is not the standard ABI. */
+#define MPI_ABI_VERSION (-1)
+#define MPI_ABI_SUBVERSION (-1)
 #endif
 
 #define LT_UNUSED __attribute__((unused))

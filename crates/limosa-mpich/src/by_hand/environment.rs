@@ -44,6 +44,16 @@ fn text(buffer: &[c_char]) -> String {
     unsafe { CStr::from_ptr(buffer.as_ptr()) }.to_string_lossy().into_owned()
 }
 
+/// As MPICH answers: this is not the standard ABI. mpi4py selects its module by this answer.
+pub(crate) unsafe fn mpi_abi_get_version(major: usize, minor: usize) -> i32 {
+    // SAFETY: the program's integers.
+    unsafe {
+        *(major as *mut i32) = -1;
+        *(minor as *mut i32) = -1;
+    }
+    0
+}
+
 pub(crate) unsafe fn mpi_get_library_version(version: usize, length: usize) -> i32 {
     let mut own = [0 as c_char; standard::MPI_MAX_LIBRARY_VERSION_STRING as usize + 1];
     let mut own_length = 0i32;
