@@ -72,7 +72,7 @@ static void limosa_copy(const Descriptor *array, char *packed, const char *befor
     }
 }
 
-/* Gives MPI a copy of a section. A second copy, for a result, tells what has changed. */
+/* Makes the copy of a section that MPI gets. For a result, a second copy shows which elements the call has changed. */
 static void limosa_copy_in(Section *section, const Descriptor *array, int is_result)
 {
     size_t size = limosa_elements(array) * array->elem_len;

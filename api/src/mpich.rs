@@ -329,7 +329,7 @@ fn functions(table: &Table, out: &mut String) {
     out.push_str("}\n");
 }
 
-/// What becomes of an argument: its type in MPICH's ABI, code before the call, what is passed, code after the call.
+/// Conversion of an argument: its type in MPICH's ABI, the code before the call, and the expression that is passed.
 struct Converted {
     c: &'static str,
     before: String,
@@ -497,9 +497,9 @@ fn of_numbers(function: &Function, arg: &Arg, number: &str, name: &str) -> Optio
     Some(Converted::around(before, passed, after))
 }
 
-/// What becomes of an argument with a value that most calls have, without a call of a function: code before the call,
-/// with `otherwise!()` for other values, what is passed, and code after the call. None if there is nothing quicker than
-/// [`convert`].
+/// Conversion of an argument with a value that most calls have, without a call of a function: the code before the
+/// call, with `otherwise!()` for other values, the expression that is passed, and the code after the call. None if
+/// [`convert`] is as quick.
 fn quick(table: &Table, function: &Function, arg: &Arg) -> Option<[String; 3]> {
     let Arg { param, pointer, .. } = arg;
     let name = format!("{}_", param.name.to_lowercase());
@@ -598,7 +598,8 @@ fn predefined(table: &Table, args: &[Arg], quick: &[[String; 3]]) -> Option<Vec<
     Some(parts)
 }
 
-/// The body of a function: of each argument the code before the call, what is passed, and the code after the call.
+/// The body of a function; `parts` are the code before the call, the expression that is passed, and the code after the
+/// call, for each argument.
 fn body(name: &str, function: &Function, parts: &[[String; 3]]) -> String {
     let lines = |index: usize| {
         let lines = parts.iter().map(|part| &part[index]).filter(|line| !line.is_empty());

@@ -11,7 +11,6 @@
  * no process, or no memory. */
 #include "programs/bounce.h"
 #include "programs/rewrite.h"
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -37,7 +38,10 @@ def main(arguments: Sequence[str]) -> int:
     samples = measure(given.quick)
     for table in tables(samples):
         print(table.text())
-    return 0 if all(sample.verified for sample in samples) else 1
+    wrong = sorted({f"{sample.x['way']}, {size(sample.bytes)}" for sample in samples if not sample.verified})
+    if wrong:
+        print(f"limosa bench limit: wrong bytes, and no times: {'; '.join(wrong)}", file=sys.stderr)
+    return 1 if wrong else 0
 
 
 def measure(quick: bool) -> list[Sample]:

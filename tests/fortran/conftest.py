@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 from fortran_programs import Fortran
-from limosa_lab.errors import LabError
-from limosa_lab.libraries import Mpich
 
 
 @pytest.fixture(scope="session")
@@ -30,12 +27,3 @@ def gfortran() -> None:
 def fortran(gfortran, tmp_path_factory) -> Fortran:
     """The compiler, with a folder for all tests."""
     return Fortran(tmp_path_factory.mktemp("fortran"))
-
-
-@pytest.fixture(scope="session")
-def mpich() -> None:
-    """Another library with the ABI, from PyPI."""
-    try:
-        Mpich.install(lambda text: print(text, file=sys.stderr))
-    except LabError as error:
-        pytest.skip(f"{error}; hint: {error.hint}")

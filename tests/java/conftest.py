@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 from jobs import Job, Outcome
 from limosa import _java
-from limosa_lab.errors import LabError
-from limosa_lab.libraries import Mpich
 
 LIMOSA = Path(sys.executable).parent / "limosa"
 PROGRAMS = Path(__file__).parent / "programs"
@@ -93,15 +91,6 @@ def jdk() -> Path:
         return _java.find("javac")
     except _java.JavaError as error:
         pytest.skip(f"not run: {error}")
-
-
-@pytest.fixture(scope="session")
-def mpich() -> None:
-    """Another library with the ABI, from PyPI."""
-    try:
-        Mpich.install(lambda text: print(text, file=sys.stderr))
-    except LabError as error:
-        pytest.skip(f"{error}; hint: {error.hint}")
 
 
 @pytest.fixture(scope="session")

@@ -22,8 +22,6 @@ from typing import TextIO
 import pytest
 from jobs import PATIENCE, Job, Outcome
 from limosa import _octave
-from limosa_lab.errors import LabError
-from limosa_lab.libraries import Mpich
 from mpitb_programs import Programs
 from terminals import terminal  # noqa: F401 - a fixture
 
@@ -178,15 +176,6 @@ def octave(modules, jobs_in_turn, tmp_path) -> Iterator[Octave]:
     made = Octave(tmp_path, jobs_in_turn)
     yield made
     made.end()
-
-
-@pytest.fixture(scope="session")
-def mpich() -> Mpich:
-    """Another library with the ABI, from PyPI."""
-    try:
-        return Mpich.install(lambda text: print(text, file=sys.stderr))
-    except LabError as error:
-        pytest.skip(f"{error}; hint: {error.hint}")
 
 
 @pytest.fixture

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import platform
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from counting import HERE, Count, measure, measure_profiler, measure_translation, missing
@@ -23,28 +25,26 @@ OF_PROFILER: dict[str, dict] = TABLES["profiler"].get(platform.machine(), {})
 OF_TRANSLATION: dict[str, dict] = TABLES["mpich"].get(platform.machine(), {})
 
 
-@pytest.fixture(scope="module")
-def counts(tmp_path_factory) -> dict[str, Count]:
+def counted(how: Callable[[Path], dict[str, Count]], folders: pytest.TempPathFactory) -> dict[str, Count]:
     lack = missing()
     if lack:
         pytest.skip(f"not run: {lack}")
-    return measure(tmp_path_factory.mktemp("callgrind"))
+    return how(folders.mktemp("callgrind"))
+
+
+@pytest.fixture(scope="module")
+def counts(tmp_path_factory) -> dict[str, Count]:
+    return counted(measure, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
 def added(tmp_path_factory) -> dict[str, Count]:
-    lack = missing()
-    if lack:
-        pytest.skip(f"not run: {lack}")
-    return measure_profiler(tmp_path_factory.mktemp("callgrind"))
+    return counted(measure_profiler, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
 def translated(tmp_path_factory) -> dict[str, Count]:
-    lack = missing()
-    if lack:
-        pytest.skip(f"not run: {lack}")
-    return measure_translation(tmp_path_factory.mktemp("callgrind"))
+    return counted(measure_translation, tmp_path_factory)
 
 
 has_no_table = pytest.mark.skipif(

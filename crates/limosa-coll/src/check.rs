@@ -449,7 +449,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Adds what was found later. The first errors are kept.
+    /// Adds the errors of a later stage. Earlier errors are kept.
     fn add(&mut self, later: Outcome) {
         self.failure = self.failure.take().or(later.failure);
         self.mismatch = self.mismatch.take().or(later.mismatch);
@@ -625,7 +625,7 @@ pub fn compare(comm: &Comm, types: Types) -> Result<Option<Error>> {
     other_length.map_or(Ok(mismatch), Err)
 }
 
-/// As [`compare`]; returns what was found about the arguments. If a rank gets another length, all ranks get that error.
+/// As [`compare`]; returns the findings about the arguments. If a rank gets another length, all ranks get that error.
 fn compare_all(comm: &Comm, types: Types) -> Result<Outcome> {
     let remote = types.remote.clone();
     let mut outcome = exchange(comm, types, Stage::Arguments)?;

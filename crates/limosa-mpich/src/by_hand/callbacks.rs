@@ -280,19 +280,22 @@ unsafe extern "C" fn extent(datatype: usize, extent: usize, own: &Representation
     }
 }
 
+/// Registers a representation; `functions` are the program's: those that read and write, and that for extents.
 unsafe fn register(
     register: unsafe fn(usize, usize, usize, usize, usize) -> i32,
     name: usize,
-    callers: [usize; 2],
-    own: Representation,
+    callers: [*const c_void; 2],
+    functions: [usize; 3],
+    state: usize,
 ) -> i32 {
+    let [read, write, own_extent] = functions;
     // Without a conversion, which is null in both ABIs, the data are as in memory.
-    let read = if own.read == 0 { 0 } else { callers[0] };
-    let write = if own.write == 0 { 0 } else { callers[1] };
-    let extent = if own.extent == 0 { 0 } else { extent as *const c_void as usize };
-    let state = Box::into_raw(Box::new(own)) as usize;
+    let or_null = |own: usize, caller: *const c_void| if own == 0 { 0 } else { caller as usize };
+    let [read_caller, write_caller] = [or_null(read, callers[0]), or_null(write, callers[1])];
+    let extent_caller = or_null(own_extent, extent as *const c_void);
+    let own = Box::into_raw(Box::new(Representation { read, write, extent: own_extent, state })) as usize;
     // SAFETY: the functions have the types of the standard; the name is the program's.
-    unsafe { result(register(name, read, write, extent, state)) }
+    unsafe { result(register(name, read_caller, write_caller, extent_caller, own)) }
 }
 
 pub(crate) unsafe fn mpi_register_datarep(
@@ -302,10 +305,9 @@ pub(crate) unsafe fn mpi_register_datarep(
     extent: usize,
     state: usize,
 ) -> i32 {
-    let own = Representation { read: read_at, write: write_at, extent, state };
-    let callers = [read as *const c_void as usize, write as *const c_void as usize];
+    let callers = [read as *const c_void, write as *const c_void];
     // SAFETY: the arguments are the program's.
-    unsafe { register(abi::MPI_Register_datarep, name, callers, own) }
+    unsafe { register(abi::MPI_Register_datarep, name, callers, [read_at, write_at, extent], state) }
 }
 
 pub(crate) unsafe fn mpi_register_datarep_c(
@@ -315,10 +317,9 @@ pub(crate) unsafe fn mpi_register_datarep_c(
     extent: usize,
     state: usize,
 ) -> i32 {
-    let own = Representation { read: read_at, write: write_at, extent, state };
-    let callers = [read_large as *const c_void as usize, write_large as *const c_void as usize];
+    let callers = [read_large as *const c_void, write_large as *const c_void];
     // SAFETY: likewise.
-    unsafe { register(abi::MPI_Register_datarep_c, name, callers, own) }
+    unsafe { register(abi::MPI_Register_datarep_c, name, callers, [read_at, write_at, extent], state) }
 }
 
 /// The functions of a generalized request. Freed by the last of them.

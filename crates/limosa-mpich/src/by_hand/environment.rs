@@ -46,12 +46,15 @@ fn text(buffer: &[c_char]) -> String {
 
 /// As MPICH answers: this is not the standard ABI. mpi4py selects its module by this answer.
 pub(crate) unsafe fn mpi_abi_get_version(major: usize, minor: usize) -> i32 {
-    // SAFETY: the program's integers.
+    // SAFETY: the library checks the addresses; after a success they are those of integers.
     unsafe {
-        *(major as *mut i32) = -1;
-        *(minor as *mut i32) = -1;
+        let code = abi::MPI_Abi_get_version(major, minor);
+        if code == 0 {
+            *(major as *mut i32) = -1;
+            *(minor as *mut i32) = -1;
+        }
+        result(code)
     }
-    0
 }
 
 pub(crate) unsafe fn mpi_get_library_version(version: usize, length: usize) -> i32 {
@@ -137,7 +140,7 @@ fn attach(buffer: usize, size: i64, most: i64) -> (usize, i64) {
     let more = i64::from(standard::MPI_BSEND_OVERHEAD - mpich::MPI_BSEND_OVERHEAD);
     let whole = size.saturating_add(messages.saturating_mul(more)).min(most);
     let length = size_of::<Attached>() + whole as usize;
-    // SAFETY: the memory is as large as what is written to it.
+    // SAFETY: the memory has `length` bytes, room for the header that is written to it.
     unsafe {
         let made = libc::malloc(length).cast::<Attached>();
         if made.is_null() {
@@ -148,7 +151,7 @@ fn attach(buffer: usize, size: i64, most: i64) -> (usize, i64) {
     }
 }
 
-/// Gives back what was attached in place of `address`, and frees that. Returns the program's buffer and its size.
+/// Frees the buffer at `address`, attached in place of the program's. Returns the program's buffer and its size.
 unsafe fn detach(address: usize, size: i64) -> (usize, i64) {
     if address <= standard::MPI_BUFFER_AUTOMATIC as usize {
         return (address.wrapping_neg(), size);
