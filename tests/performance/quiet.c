@@ -31,6 +31,8 @@ static long switches(void)
     for (struct dirent *task; tasks && (task = readdir(tasks)) != NULL;) {
         char path[300], line[200];
         long count;
+        if (task->d_name[0] == '.')
+            continue; /* `..` would count the first thread again */
         snprintf(path, sizeof path, "/proc/self/task/%s/status", task->d_name);
         FILE *status = fopen(path, "r");
         while (status && fgets(line, sizeof line, status))
