@@ -70,6 +70,7 @@ test-full: ## Run all tests in all variants; takes an hour or so
 ADDRESSES = ASAN_OPTIONS=detect_leaks=0 RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address \
             cargo test --target $$(rustc -vV | sed -n 's/^host: //p') --target-dir target/addresses --no-fail-fast \
             $(addprefix -p limosa-,base device p2p coll rma io)
+C_PROGRAMS = python -m pytest tests/conformance $(PYTEST_ARGS)
 LOOM = RUSTFLAGS='--cfg loom' cargo test --package limosa-base --lib --release --target-dir target/loom
 
 .PHONY: test-build test-rust test-loom test-fuzz test-c test-python test-hosts test-quiet test-octave test-java
@@ -87,14 +88,15 @@ test-fuzz: | system-packages ## Fuzzing, unless it has passed with the crates as
 	tests/checked fuzz limosa-fuzz make --no-print-directory fuzz
 
 test-c: $(STAMPS)/limosa $(STAMPS)/test ## Conformance tests in C, compiled with our mpicc
-	tests/conformance/run $(if $(FULL),--full --variants)
-	tests/conformance/run --mpich $(if $(FULL),--full,-n 3)
-	$(if $(FULL),tests/conformance/run --cluster 2)
-	$(if $(FULL),tests/conformance/run --sanitize address)
-	$(if $(FULL),tests/conformance/run --sanitize thread)
+	$(C_PROGRAMS) $(if $(FULL),--full --variants all)
+	$(C_PROGRAMS) --mpich $(if $(FULL),--full,--np 3)
+	$(if $(FULL),$(C_PROGRAMS) --cluster 2)
+	$(if $(FULL),$(C_PROGRAMS) --sanitize address)
+	$(if $(FULL),$(C_PROGRAMS) --sanitize thread)
 
 test-python: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test ## Tests of the wheel, the demo, the launcher, faults
-	python -m pytest --ignore=tests/hosts --ignore=tests/octave --ignore=tests/java $(PYTEST_ARGS)
+	python -m pytest --ignore=tests/conformance --ignore=tests/hosts --ignore=tests/octave --ignore=tests/java \
+	    $(PYTEST_ARGS)
 
 test-hosts: $(STAMPS)/mpi4py $(STAMPS)/test ## Tests of jobs on several hosts
 	python -m pytest tests/hosts $(PYTEST_ARGS)

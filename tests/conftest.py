@@ -1,12 +1,30 @@
 """The environment of all tests and of the jobs that they start, and what several folders need."""
 
 import os
+import signal
 import sys
 
 import pytest
+from jobs import BIN
 
 # Ranks are processes. The threads of OpenBLAS, one for each processor in every rank, would wait by polling.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# A request to end is taken as an interrupt, after which fixtures end their jobs.
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def pytest_addoption(parser):
+    """Options of the C conformance programs."""
+    group = parser.getgroup("conformance", "C conformance programs (tests/conformance)")
+    group.addoption("--mpicc", default=BIN / "mpicc", help="compiler wrapper (default: %(default)s)")
+    group.addoption("--mpiexec", default=BIN / "mpiexec", help="launcher (default: %(default)s)")
+    group.addoption("--full", action="store_true", help="also the heavy runs, and the long form of the stress")
+    group.addoption("--np", type=int, action="append", help="only these numbers of ranks (repeatable)")
+    group.addoption("--variants", default="default", help="environments, such as cma=0,hosts=2, or all")
+    group.addoption("--cluster", type=int, metavar="N", help="on N hosts (tests/hosts), two ranks on each at most")
+    group.addoption("--sanitize", choices=["address", "thread"], help="compile the programs with this sanitizer")
+    group.addoption("--mpich", action="store_true", help="compile for MPICH's ABI, which the library translates")
+    group.addoption("--time-scale", type=float, default=1, help="multiply the time limits")
 
 
 @pytest.fixture(scope="session")

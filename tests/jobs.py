@@ -1,4 +1,4 @@
-"""Jobs that never outlive their test: for the fixtures of the fault tests and of the tests of the Python package."""
+"""Jobs that never outlive their test: time limits, process groups, what is left over, and the environments of jobs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
-LIMOSA = Path(sys.executable).parent / "limosa"
+BIN = Path(sys.executable).parent
+LIMOSA = BIN / "limosa"
 
 #: Limits are for an idle machine. Other tests run beside, so a job has so many times as long before it counts as hung;
 #: limits of `subprocess.run` have it in their number.
 PATIENCE = 5
+
+#: Environments in which the library takes other ways: how ranks reach each other, and how they wait. `{folder}` is one
+#: for messages.
+VARIANTS: dict[str, dict[str, str]] = {
+    "default": {},
+    "cma=0": {"LIMOSA_CMA": "0"},
+    "wait=poll": {"LIMOSA_WAIT": "poll"},
+    "wait=block": {"LIMOSA_WAIT": "block"},
+    "device=messages": {"LIMOSA_DEVICE": "messages"},
+    "hosts=2": {"LIMOSA_HOSTS": "2"},
+    "device=fabric": {"LIMOSA_DEVICE": "fabric", "LIMOSA_HOSTS": "4096"},
+    "device=fabric+hosts=2": {"LIMOSA_DEVICE": "fabric", "LIMOSA_HOSTS": "2"},
+    "device=file": {"LIMOSA_DEVICE": "file:{folder}"},
+    "device=file+hosts=2": {"LIMOSA_DEVICE": "file:{folder}", "LIMOSA_HOSTS": "2"},
+}
 
 
 @dataclass
@@ -43,12 +57,13 @@ class Job:
 
     def wait(self, limit: float) -> Outcome:
         """The outcome; the test fails if the job is still running after `limit` seconds times `PATIENCE`."""
+        __tracebackhide__ = True
         try:
             return self.outcome(limit)
         except subprocess.TimeoutExpired:
             self.kill()
-            out, err = self.process.communicate()
-            pytest.fail(f"the job did not end within {limit * PATIENCE} s; its output:\n{out}{err}")
+            text = "".join(filter(None, self.process.communicate()))
+            raise AssertionError(f"the job did not end within {limit * PATIENCE:g} s; its output:\n{text}") from None
 
     def outcome(self, limit: float) -> Outcome:
         """The outcome; raises `TimeoutExpired` if the job is still running after `limit` seconds times `PATIENCE`."""
@@ -70,6 +85,16 @@ class Job:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
+
+
+def run_job(command: list[str], limit: float, **options) -> Outcome:
+    """The outcome of a job, of which nothing is left; the test fails as in `Job.wait`."""
+    __tracebackhide__ = True
+    job = Job(command, **options)
+    try:
+        return job.wait(limit)
+    finally:
+        job.kill()
 
 
 SLEEPING_YIELD = "#include <time.h>\nint sched_yield(void) { return nanosleep(&(struct timespec){0, 50000}, 0); }\n"

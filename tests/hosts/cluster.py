@@ -250,13 +250,16 @@ class Cluster:
         """All hosts with so many ranks on each, as a launcher's option takes them."""
         return ",".join(f"{host.name}:{slots}" for host in self.hosts)
 
+    def variables(self) -> dict[str, str]:
+        """The variables of programs on its hosts, and of `LAUNCHER`."""
+        names = ",".join(host.name for host in self.hosts)
+        return {**environment(), "SHARED": str(self.shared), "HOSTS": names}
+
 
 def shell(made: Cluster, command: Sequence[str], variables: Mapping[str, str] | None = None) -> int:
     """A command, or an interactive shell, on the first host. Its exit code."""
     words = command or [os.environ.get("SHELL", "/bin/sh")]
-    names = ",".join(host.name for host in made.hosts)
-    env = {**environment(), "SHARED": str(made.shared), "HOSTS": names, **(variables or {})}
-    return subprocess.run(made.hosts[0].command(words), env=env).returncode
+    return subprocess.run(made.hosts[0].command(words), env={**made.variables(), **(variables or {})}).returncode
 
 
 #: How ranks on different hosts exchange messages, for test runners inside a cluster that start jobs by `LAUNCHER`.

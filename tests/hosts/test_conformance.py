@@ -3,26 +3,27 @@ network."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from cluster import ROOT, Cluster, environment
-
-HERE = Path(__file__).resolve().parent
-
-
-@pytest.mark.parametrize("part", ["p2p_modes", "comm", "coll_move", "rma_errors", "io_basic"])
-def test_conformance_on_two_hosts(hosts: Cluster, part: str) -> None:
-    run_on_two_hosts(hosts, part, {})
+from cluster import DEVICES, Cluster
+from conformance.c_programs import Programs, Run, runs_of
 
 
-@pytest.mark.parametrize("part", ["p2p_modes", "rma_errors"])
-def test_conformance_on_two_hosts_with_a_network(hosts: Cluster, needs_fabric: None, part: str) -> None:
-    run_on_two_hosts(hosts, part, {"BETWEEN_HOSTS": "fabric"})
+def chosen(*parts: str) -> pytest.MarkDecorator:
+    """The runs with 3 or 4 ranks of programs whose names have one of these parts."""
+    runs = [run for part in parts for run in runs_of() if part in run.program and run.np in (3, 4)]
+    return pytest.mark.parametrize("run", runs, ids=[run.name for run in runs])
 
 
-def run_on_two_hosts(hosts: Cluster, part: str, variables: dict[str, str]) -> None:
-    env = {**environment(), "SHARED": str(hosts.shared), "TMPDIR": str(hosts.shared), **variables}
-    command = [ROOT / ".venv/bin/python", ROOT / "tests/conformance/run", "--mpiexec", HERE / "mpiexec"]
-    done = hosts.hosts[0].run(*command, "-k", part, "-n", "3", "-n", "4", "--time-scale", "3", env=env, timeout=900)
-    assert done.returncode == 0 and "passed" in done.stdout, done.stdout + done.stderr
+@pytest.fixture(scope="module")
+def programs(hosts: Cluster) -> Programs:
+    return Programs.on(hosts)
+
+
+@chosen("p2p_modes", "comm", "coll_move", "rma_errors", "io_basic")
+def test_program_on_two_hosts(programs: Programs, run: Run) -> None:
+    programs.check(run)
+
+
+@chosen("p2p_modes", "rma_errors")
+def test_program_on_two_hosts_with_a_network(programs: Programs, needs_fabric: None, run: Run) -> None:
+    programs.check(run, DEVICES["device=fabric"])

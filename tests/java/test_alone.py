@@ -4,7 +4,7 @@ import os
 import subprocess
 
 import pytest
-from jobs import Job
+from jobs import run_job
 
 HELLO = """
 import mpi.*;
@@ -34,17 +34,13 @@ def classes(java, jdk):
 @pytest.fixture
 def plain(jdk, classes):
     """Run the program with Java alone: no launcher, and no library where the system looks."""
-    jobs = []
 
     def run(*options, env=None):
         clean = {name: value for name, value in os.environ.items() if not name.startswith(tuple(LAUNCHERS))}
         line = [jdk.with_name("java"), "--enable-native-access=ALL-UNNAMED", *options, "-cp", classes, "Hello"]
-        jobs.append(Job([str(word) for word in line], env=clean | (env or {})))
-        return jobs[-1].wait(60)
+        return run_job([str(word) for word in line], 60, env=clean | (env or {}))
 
-    yield run
-    for job in jobs:
-        job.kill()
+    return run
 
 
 @pytest.mark.parametrize("env", [{}, {"PMI_SIZE": "1", "PMI_RANK": "0"}])

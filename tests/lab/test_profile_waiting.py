@@ -6,7 +6,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from jobs import Job, ranks_of, until
+from jobs import Job, ranks_of, sleeping_yield, until
 from limosa_lab.profile import files, waiting
 
 BIN = Path(sysconfig.get_path("scripts"))
@@ -78,7 +78,8 @@ def test_who_waited_for_whom(program, way, tmp_path):
 
 def test_who_waited_for_whom_on_another_library(program, tmp_path):
     env = {name: value for name, value in os.environ.items() if not name.startswith("LIMOSA_")}
-    command = [BIN / "limosa", "run", "--mpi", "mpich", *PROFILED, program, "all", "alone"]
+    preloaded = ["-x", f"LD_PRELOAD={sleeping_yield(tmp_path)}"]
+    command = [BIN / "limosa", "run", "--mpi", "mpich", *preloaded, *PROFILED, program, "all", "alone"]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 ranks ran for" in done.stderr

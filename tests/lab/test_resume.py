@@ -10,7 +10,7 @@ from limosa_lab.errors import LabError
 from made_records import environment, run, sample
 from test_bench import bench
 
-WORDS = ["--quick", "--programs", "pingpong", "--forms", "hot", "--max-bytes", "64", "--samples", "3", "--rounds", "2"]
+WORDS = "--quick --programs bidirectional --forms hot --max-bytes 64 --samples 3 --rounds 2".split()
 
 
 def lines_of(folder):

@@ -9,6 +9,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from conformance.c_programs import Programs, runs_of
 from jobs import sleeping_yield
 from limosa_lab.tune import store
 from limosa_lab.tune.rules import MULTIPLE, RECIPES, Entry, everything
@@ -44,13 +45,18 @@ def compiled(tmp_path):
     return compile_it
 
 
-@pytest.mark.parametrize("rules", FORCED, ids=range(len(FORCED)))
-def test_conformance_programs_pass_with_everything_replaced(rules):
+CONFORMANCE = [run for run in runs_of() if run.program in PROGRAMS and run.np == 3]
 
-    env = os.environ | {"LD_PRELOAD": str(LIBRARY), "LIMOSA_TUNED": rules}
-    for program in PROGRAMS:
-        code, text = run("tests/conformance/run", "-k", program, "-n", "3", env=env)
-        assert code == 0, text
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    return Programs(tmp_path_factory.mktemp("programs"))
+
+
+@pytest.mark.parametrize("rules", FORCED, ids=range(len(FORCED)))
+@pytest.mark.parametrize("program", CONFORMANCE, ids=[run.name for run in CONFORMANCE])
+def test_conformance_programs_pass_with_everything_replaced(programs, program, rules):
+    programs.check(program, {"LD_PRELOAD": str(LIBRARY), "LIMOSA_TUNED": rules})
 
 
 LAYOUTS = r"""

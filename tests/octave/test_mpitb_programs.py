@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import BUILT, OPTIONS, ROOT
-from jobs import Job
+from jobs import run_job
 from limosa import _octave
 from limosa_lab.runner import variables
 from mpitb_programs import END, START
@@ -73,11 +73,8 @@ def test_the_compiled_module_works_on_another_library(octave, mpich, tmp_path):
     script = tmp_path / "program.m"
     script.write_text(f"addpath ('{BUILT / 'mpitb'}');\n" + START + PORTABLE + END)
     line = [*mpich.launcher(2, os.cpu_count() or 1), "octave-cli", *OPTIONS, str(script)]
-    job = Job(line, env=variables(mpich) | {"LD_LIBRARY_PATH": str(mpich.prefix / "lib")}, cwd=tmp_path)
-    try:
-        outcome = job.wait(60)
-    finally:
-        job.kill()
+    env = variables(mpich) | {"LD_LIBRARY_PATH": str(mpich.prefix / "lib")}
+    outcome = run_job(line, 60, env=env, cwd=tmp_path)
     # Its launcher mixes the lines of ranks.
     assert (outcome.code, outcome.out.count("is done")) == (0, 2), outcome.text
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import BUILT, LIMOSA, OPTIONS, ROOT
-from jobs import Job
+from jobs import run_job
 
 PROGRAMS = Path(__file__).parent / "pmatlab"
 PATHS = ("matlabmpi", "pmatlab")
@@ -85,11 +85,7 @@ def test_prun_runs_a_script_twice_from_an_interpreter_and_leaves_nothing(octave)
     script = octave.folder / "session.m"
     script.write_text("".join(f"addpath ('{folder}');\n" for folder in folders) + text)
     variables = os.environ | {"PATH": f"{LIMOSA.parent}:{os.environ['PATH']}"}
-    job = Job(["octave-cli", *OPTIONS, str(script)], env=variables, cwd=octave.folder)
-    try:
-        outcome = job.wait(60)
-    finally:
-        job.kill()
+    outcome = run_job(["octave-cli", *OPTIONS, str(script)], 60, env=variables, cwd=octave.folder)
     assert "ran twice" in outcome.out, outcome.text
 
 

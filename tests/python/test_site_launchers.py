@@ -6,11 +6,11 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jobs import Job, Outcome
+from jobs import Outcome, run_job
 from limosa_lab.errors import LabError
 from limosa_lab.libraries import Library, Mpich, OpenMpi
 
@@ -37,19 +37,15 @@ def site(request: pytest.FixtureRequest) -> Library:
 
 
 @pytest.fixture
-def run(site: Library, tmp_path: Path) -> Iterator[Run]:
+def run(site: Library, tmp_path: Path) -> Run:
     """Runs a program given as text on n processes, and waits for its end."""
-    jobs: list[Job] = []
 
     def run(text: str, *options: str, n: int = 3) -> Outcome:
         script = tmp_path / "program.py"
         script.write_text(HEAD + textwrap.dedent(text))
-        jobs.append(Job([*site.launcher(n, os.cpu_count() or 1), *options, sys.executable, str(script)]))
-        return jobs[-1].wait(30)
+        return run_job([*site.launcher(n, os.cpu_count() or 1), *options, sys.executable, str(script)], 30)
 
-    yield run
-    for job in jobs:
-        job.kill()
+    return run
 
 
 def test_the_processes_are_the_ranks_of_one_job_that_shares_memory(run: Run) -> None:
@@ -195,11 +191,7 @@ def test_processes_that_cannot_reach_their_launcher_never_think_that_they_are_al
         f"import subprocess, sys\nsys.exit(subprocess.run([sys.executable, {str(program)!r}]).returncode)"
     )
     command = [*site.launcher(2, os.cpu_count() or 1), sys.executable, str(wrapper)]
-    job = Job(command, env={**os.environ, "LIMOSA_PMIX_LIBRARY": "/nowhere/libpmix.so"})
-    try:
-        done = job.wait(30)
-    finally:
-        job.kill()
+    done = run_job(command, 30, env={**os.environ, "LIMOSA_PMIX_LIBRARY": "/nowhere/libpmix.so"})
     assert done.code != 0 and done.out.split() == [], done.text
     reason = {"mpich": "what started this process has closed it", "openmpi": "LIMOSA_PMIX_LIBRARY is /nowhere/libpmix"}
     assert reason[site.name] in done.err and "unset PMI" in done.err, done.text

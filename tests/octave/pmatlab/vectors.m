@@ -57,6 +57,14 @@ function A = array_of (given)
   A = permute (reshape (A, [fliplr(shape), 1, 1]), [numel(shape):-1:1, numel(shape) + (1:2)]);
 endfunction
 
+## An error unless both have one class, shape and elements. Octave makes complex numbers real where they can be, so this
+## is not compared. `assert` takes as long as the operations under test.
+function same (found, expected)
+  if (! (isequal (found, expected) && strcmp (class (found), class (expected))))
+    error ("found %s\n%s instead of %s\n%s", class (found), disp (found), class (expected), disp (expected));
+  endif
+endfunction
+
 function check_maps ()
   for one = read ("maps.json", "cases")'
     [m, shape] = map_of (one{1}.map, one{1}.shape);
@@ -67,20 +75,15 @@ function check_maps ()
       owned = pm_each (X, @pm_owned, parts(k).rank);
       for d = 1:numel (parts(k).local_shape)
         axis = parts(k).axes(d);
-        assert (stored{d}, reshape (axis.stores, 1, []) + 1);
-        assert (owned{d}, reshape (axis.owns, 1, []) + 1);
+        same (stored{d}, reshape (axis.stores, 1, []) + 1);
+        same (owned{d}, reshape (axis.owns, 1, []) + 1);
       endfor
       if (parts(k).rank == Pid && inmap (m, Pid))
         found = [size(local (X)), 1, 1];
-        assert (found(1:numel (parts(k).local_shape)), parts(k).local_shape(:)');
+        same (found(1:numel (parts(k).local_shape)), parts(k).local_shape(:)');
       endif
     endfor
   endfor
-endfunction
-
-## Octave makes complex numbers real where they can be, so this is not compared.
-function r = equal (A, B)
-  r = isequal (A, B) && strcmp (class (A), class (B));
 endfunction
 
 function check_moves ()
@@ -102,22 +105,21 @@ function check_moves ()
       X.local(stale) = 0;
     endif
     Y = remap (X, target);
-    assert (equal (local (Y), pm_cut (whole, Y, "test")));
-    everywhere = agg_all (Y);
-    assert (equal (everywhere, whole));
+    same (local (Y), pm_cut (whole, Y, "test"));
+    same (agg_all (Y), whole);
     if (ndims (whole) == 2 && isa (whole, "double"))
       S = X;
       S.local = sparse (local (S));
-      assert (full (agg_all (remap (S, target))), whole);
+      same (full (agg_all (remap (S, target))), whole);
     endif
     ## An assignment moves as well, and synch brings the overlaps.
     Z = zeros (shape, target);
     Z(:) = X;
-    assert (equal (local (Z), local (Y)));
+    same (local (Z), local (Y));
     if (any (overlaps (source)))
       X = synch (X);
       if (inmap (source, Pid))
-        assert (equal (local (X), pm_cut (whole, X, "test")));
+        same (local (X), pm_cut (whole, X, "test"));
       endif
     endif
   endfor
@@ -202,7 +204,7 @@ function check_result (X, whole, expected)
   endswitch
   wanted = array_of (expected);
   found = double (agg_all (Y));
-  assert (numel (found), numel (wanted));
+  same (numel (found), numel (wanted));
   scale = max ([abs(wanted(:)); 1]);
   worst = max (abs (found(:) - wanted(:)));
   if (! (worst <= 1e-12 * scale))
