@@ -14,6 +14,7 @@ in the environment                 from
 ``include/limosa/``                the same headers, likewise
 ``bin/limosa``                     crate ``limosa-cli``
 ``bin/mpiexec``, ``bin/mpirun``    ``python/scripts/mpiexec``
+``share/``                         completion for shells, and man pages: printed by ``limosa completion``
 ``bin/mpicc``, ``mpifort`` ...     ``python/scripts/mpicc``
 ``lib/limosa/fortran/``,           build script of ``limosa-abi``: the sources of Fortran's modules, which ``mpifort``
 ``include/limosa/mpif.h``          compiles, and ``mpif.h``
@@ -51,6 +52,12 @@ AROUND = {
     "liblimosa_check.so": "liblimosa_check.so",
     "mpich/libmpi.so.12": "libmpi.so",
     "mpich/libmpich.so.12": "libmpi.so",
+}
+# Where the shells look for the completion of a command.
+COMPLETIONS = {
+    "bash": "bash-completion/completions/limosa",
+    "zsh": "zsh/site-functions/_limosa",
+    "fish": "fish/vendor_completions.d/limosa.fish",
 }
 
 
@@ -92,6 +99,7 @@ class LimosaBuildHook(BuildHookInterface[Any]):
             str(linker_line): "lib/libmpi_abi.so",
             str(header): "include/mpi.h",
             str(extensions): "include/limosa.h",
+            **{str(file): f"share/{place}" for file, place in command_line(launcher, staging).items()},
             **{str(file): f"lib/limosa/{place}" for file, place in around_library.items()},
         }
         own_files = ((library, "lib"), (linker_line, "lib"), (header, "include"), (extensions, "include"))
@@ -240,6 +248,19 @@ def strip(source: Path, target: Path) -> Path:
     shutil.copy(source, target)
     subprocess.run(["strip", "--strip-debug", str(target)], check=True)
     return target
+
+
+def command_line(launcher: Path, staging: Path) -> dict[Path, str]:
+    """Write the completion for shells and the man pages; give the files with their places in `share`."""
+    pages = staging / "man1"
+    run([str(launcher), "completion", "--man", str(pages)], staging)
+    files = {page: f"man/man1/{page.name}" for page in sorted(pages.iterdir())}
+    for shell, place in COMPLETIONS.items():
+        script = staging / Path(place).name if shell != "bash" else staging / "limosa.bash"
+        with script.open("w") as out:
+            subprocess.run([str(launcher), "completion", shell], stdout=out, check=True)
+        files[script] = place
+    return files
 
 
 def run(command: list[str], cwd: Path) -> None:
