@@ -15,8 +15,8 @@ use crate::{Cli, exit, run};
 /// Options of `limosa completion`.
 #[derive(Args)]
 #[command(
-    after_help = "In bash: source <(limosa completion bash). An installed Limosa has these files below share/ of \
-                        its environment, where bash-completion, zsh, fish and man look if the environment is active."
+    after_help = "In bash: source <(limosa completion bash). An installed Limosa has these files below share/ of its \
+                        environment; if that is active, man and bash-completion 2.12 find them by themselves."
 )]
 pub struct Options {
     /// Shell to print the completion for
