@@ -23,6 +23,7 @@ in the environment                 from
 ``limosa/java/limosa.jar``         ``java/`` and what the same script generates, where a JDK is there
 ``limosa/_fast_path*.so``          ``python/compiled/``, where a C compiler and Python's header are there
 ``limosa/_mpi4py*.so``             mpi4py's source package, likewise: see ``python/build_mpi4py.py``
+``sboms/limosa.cdx.json``          Cargo's metadata, in the folder of the package's own: ``python/tools/notices.py``
 =================================  ==========================================================
 
 Wheels hold no symbolic links, hence the copies and the lines for linker and compiler. Packages of other MPI libraries
@@ -144,6 +145,7 @@ class LimosaBuildHook(BuildHookInterface[Any]):
         if (tuned := substitution(root / "lab" / "limosa_lab" / "tune", header, staging)) is not None:
             build_data["shared_data"][str(tuned)] = f"lib/limosa/{tuned.name}"
         build_data["shared_data"] |= fortran(root / "fortran", built, library, staging)
+        build_data.setdefault("sbom_files", []).append(str(bill_of_materials(root, staging)))
         if (classes := java_classes(root, artifact(built, "Abi.java"), staging)) is not None:
             build_data["force_include"][str(classes)] = "limosa/java/limosa.jar"
 
@@ -174,6 +176,21 @@ def mpi4py_modules(root: Path, header: Path, staging: Path) -> dict[str, str]:
         files |= {str(strip(module, staging / name)): f"limosa/{name}"}
         files |= {str(module.with_name("LICENSE.rst")): "limosa/_mpi4py.LICENSE.rst"}
     return files
+
+
+def bill_of_materials(root: Path, staging: Path) -> Path:
+    """Write the list of the crates in the wheel, and of mpi4py, whose modules are compiled into it (PEP 770)."""
+    version = runpy.run_path(str(root / "python" / "build_mpi4py.py"))["VERSION"]
+    mpi4py = {
+        "type": "library",
+        "name": "mpi4py",
+        "version": version,
+        "licenses": [{"license": {"id": "BSD-3-Clause"}}],
+        "purl": f"pkg:pypi/mpi4py@{version}",
+    }
+    made = staging / "limosa.cdx.json"
+    made.write_text(runpy.run_path(str(root / "python" / "tools" / "notices.py"))["bill"](PACKAGES, [mpi4py]))
+    return made
 
 
 def java_classes(root: Path, bindings: Path, staging: Path) -> Path | None:

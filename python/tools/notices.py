@@ -4,6 +4,7 @@ usage: python3 python/tools/notices.py
 
 Of a crate with several licences the one is taken under which Limosa uses it: the first of `PREFERRED`. Needs no
 network where Cargo has built the wheel. `tests/packaging/test_notices.py` fails when the file is not what this writes.
+The wheel's bill of materials comes from here, too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import runpy
 import subprocess
 import textwrap
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "NOTICES"
@@ -31,13 +33,32 @@ def cargo(*words: str) -> str:
     return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def linked(packages: list[str]) -> set[tuple[str, str]]:
-    """Give names and versions of the crates that these packages link."""
+def linked(packages: list[str], targets: list[str]) -> list[dict[str, Any]]:
+    """Give what Cargo knows of the crates that these packages link on these platforms."""
     words = [word for package in packages for word in ("-p", package)]
-    words += [word for target in TARGETS for word in ("--target", target)]
+    words += [word for target in targets for word in ("--target", target)]
     tree = cargo("tree", "--edges", "normal,no-proc-macro", "--prefix", "none", "--format", "{p}", *words)
-    lines = {tuple(line.split()[:2]) for line in tree.splitlines() if line and "(/" not in line}
-    return {(name, version.removeprefix("v")) for name, version in lines}
+    names = {tuple(line.split()[:2]) for line in tree.splitlines() if line and "(/" not in line}
+    words = [word for target in targets for word in ("--filter-platform", target)]
+    known = json.loads(cargo("metadata", "--format-version", "1", *words))["packages"]
+    return [package for package in known if (package["name"], f"v{package['version']}") in names]
+
+
+def bill(packages: list[str], others: list[dict[str, Any]]) -> str:
+    """Give the bill of materials (CycloneDX) of these packages on this platform, with other components."""
+    host = subprocess.run(["rustc", "--print", "host-tuple"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    crates = [
+        {
+            "type": "library",
+            "name": crate["name"],
+            "version": crate["version"],
+            "licenses": [{"expression": crate["license"].replace("/", " OR ")}],
+            "purl": f"pkg:cargo/{crate['name']}@{crate['version']}",
+        }
+        for crate in linked(packages, [host.strip()])
+    ]
+    made = {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "components": [*crates, *others]}
+    return json.dumps(made, indent=1) + "\n"
 
 
 def licence(crate: str, folder: Path, expression: str) -> tuple[str, str]:
@@ -56,14 +77,11 @@ def licence(crate: str, folder: Path, expression: str) -> tuple[str, str]:
 def text() -> str:
     """Give the text of the file: each licence once, below the crates that have it."""
     packages = runpy.run_path(str(ROOT / "python" / "hatch_build.py"))["PACKAGES"]
-    wanted = linked(packages)
     users: dict[tuple[str, str], list[str]] = {}
-    words = [word for target in TARGETS for word in ("--filter-platform", target)]
-    for package in json.loads(cargo("metadata", "--format-version", "1", *words))["packages"]:
-        if (package["name"], package["version"]) in wanted:
-            crate = f"{package['name']} {package['version']}"
-            found = licence(crate, Path(package["manifest_path"]).parent, package["license"])
-            users.setdefault(found, []).append(crate)
+    for package in linked(packages, TARGETS):
+        crate = f"{package['name']} {package['version']}"
+        found = licence(crate, Path(package["manifest_path"]).parent, package["license"])
+        users.setdefault(found, []).append(crate)
     parts = [
         textwrap.fill(f"{', '.join(sorted(crates))}: {name}", 100, break_on_hyphens=False) + f"\n\n{text}\n"
         for (name, text), crates in users.items()
