@@ -5,15 +5,16 @@ in the environment                 from
 =================================  ==========================================================
 ``lib/libmpi_abi.so.1``            crate ``limosa-abi``
 ``lib/libmpi_abi.so``              one line for the linker that names the file above
-``include/mpi.h``                  build script of ``limosa-abi``, from the table of MPI in ``api/``
-``include/limosa.h``               ``crates/limosa-abi/include/``
-``lib/limosa/``                    the same two files, in a folder that no other package has; the profiler, from the
+``include/limosa/mpi.h``           build script of ``limosa-abi``, from the table of MPI in ``api/``
+``include/limosa/limosa.h``        ``crates/limosa-abi/include/``
+``include/mpi.h``, ``limosa.h``    one line that includes the file above
+``lib/limosa/``                    the same two libraries, in a folder that no other package has; the profiler, from the
                                    crate ``limosa-profile``, the checks from ``limosa-check``; ``liblimosa_tuned.so``,
                                    which replaces collectives, from ``lab/limosa_lab/tune/``, where there is a compiler
-``lib/limosa/mpich/``              crate ``limosa-mpich``, under two names: for programs compiled for MPICH
-``include/limosa/``                the same headers, likewise
+``lib/limosa/mpich/``              crate ``limosa-mpich``, and its second name: for programs compiled for MPICH
 ``bin/limosa``                     crate ``limosa-cli``
 ``bin/mpiexec``, ``bin/mpirun``    ``python/scripts/mpiexec``
+``share/``                         completion for shells, and man pages: printed by ``limosa completion``
 ``bin/mpicc``, ``mpifort`` ...     ``python/scripts/mpicc``
 ``lib/limosa/fortran/``,           build script of ``limosa-abi``: the sources of Fortran's modules, which ``mpifort``
 ``include/limosa/mpif.h``          compiles, and ``mpif.h``
@@ -22,15 +23,19 @@ in the environment                 from
 ``limosa/java/limosa.jar``         ``java/`` and what the same script generates, where a JDK is there
 ``limosa/_fast_path*.so``          ``python/compiled/``, where a C compiler and Python's header are there
 ``limosa/_mpi4py*.so``             mpi4py's source package, likewise: see ``python/build_mpi4py.py``
+``sboms/limosa.cdx.json``          Cargo's metadata, in the folder of the package's own: ``python/tools/notices.py``
 =================================  ==========================================================
 
-Wheels hold no symbolic links, hence the copies and the linker's line. Packages of other MPI libraries bring files of
-the same names, which replace ours: ``limosa run`` and ``limosa cc`` then use those in folders of our own. The library
-with the name of MPICH's is in such a folder only, so that it replaces no other package's.
+Wheels hold no symbolic links, hence the copies and the lines for linker and compiler. Packages of other MPI libraries
+bring files of the same names, which replace ours: ``limosa run`` and ``limosa cc`` then use those in folders of our
+own. The library with the name of MPICH's is in such a folder only, so that it replaces no other package's.
+
+Binaries are stripped; with ``LIMOSA_KEEP_SYMBOLS=1`` they keep the names of functions, for debuggers and profilers.
 """
 
 import json
 import os
+import re
 import runpy
 import shlex
 import shutil
@@ -43,15 +48,40 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 PACKAGES = ["limosa-abi", "limosa-cli", "limosa-profile", "limosa-check", "limosa-mpich"]
-# Libraries that stand before the MPI library, by their places in lib/limosa. Debian's MPICH has a name of its own.
+# Names of functions are for debuggers and profilers.
+KEEPS_SYMBOLS = bool(os.environ.get("LIMOSA_KEEP_SYMBOLS"))
+# Libraries that stand before the MPI library, by their places in lib/limosa.
 AROUND = {
     "liblimosa_profile.so": "liblimosa_profile.so",
     "liblimosa_check.so": "liblimosa_check.so",
     "mpich/libmpi.so.12": "libmpi.so",
-    "mpich/libmpich.so.12": "libmpi.so",
 }
+# Where the shells look for the completion of a command.
+COMPLETIONS = {
+    "bash": "bash-completion/completions/limosa",
+    "zsh": "zsh/site-functions/_limosa",
+    "fish": "fish/vendor_completions.d/limosa.fish",
+}
+
+
+class LimosaMetadataHook(MetadataHookInterface):
+    """Gives the package the README as its description."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Set what `pyproject.toml` calls dynamic."""
+        text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+        metadata["readme"] = {"content-type": "text/markdown", "text": description(text)}
+
+
+def description(readme: str) -> str:
+    """Give the README without pictures and links that need the repository; the names of the pages stay."""
+    elsewhere = r"\]\((?!https?:|#)[^)]*\)"
+    # A picture goes with the paragraph that explains it.
+    without_pictures = re.sub(rf"^!\[[^]]*{elsewhere}\n\n(?:.+\n)+\n", "", readme, flags=re.MULTILINE)
+    return re.sub(rf"\[([^]]*){elsewhere}", r"\1", without_pictures)
 
 
 class LimosaBuildHook(BuildHookInterface[Any]):
@@ -69,7 +99,7 @@ class LimosaBuildHook(BuildHookInterface[Any]):
             for file in cargo_build(root, PACKAGES):
                 built[file.name] = file
                 if file.name == "mpi.h":
-                    mpi4py = pool.submit(mpi4py_modules, root, file)
+                    mpi4py = pool.submit(mpi4py_modules, root, file, staging)
         header = artifact(built, "mpi.h")
         build_data["force_include"] |= mpi4py.result()
         library = strip(artifact(built, "libmpi_abi.so"), staging / "libmpi_abi.so.1")
@@ -90,16 +120,16 @@ class LimosaBuildHook(BuildHookInterface[Any]):
         build_data["shared_data"] |= {
             str(library): "lib/libmpi_abi.so.1",
             str(linker_line): "lib/libmpi_abi.so",
-            str(header): "include/mpi.h",
-            str(extensions): "include/limosa.h",
+            **headers([header, extensions], staging),
+            str(debians_name(staging / "libmpi.so.12")): "lib/limosa/mpich/libmpich.so.12",
+            **{str(file): f"share/{place}" for file, place in command_line(launcher, staging).items()},
             **{str(file): f"lib/limosa/{place}" for file, place in around_library.items()},
         }
-        own_files = ((library, "lib"), (linker_line, "lib"), (header, "include"), (extensions, "include"))
-        for file, folder in own_files:
+        for file in (library, linker_line):
             own = staging / "limosa-own" / file.name
             own.parent.mkdir(exist_ok=True)
             shutil.copy(file, own)
-            build_data["shared_data"][str(own)] = f"{folder}/limosa/{file.name}"
+            build_data["shared_data"][str(own)] = f"lib/limosa/{file.name}"
         build_data["shared_scripts"] |= {str(launcher): "limosa"}
         commands = {
             "mpiexec": ["mpiexec", "mpirun"],
@@ -115,11 +145,22 @@ class LimosaBuildHook(BuildHookInterface[Any]):
         if (tuned := substitution(root / "lab" / "limosa_lab" / "tune", header, staging)) is not None:
             build_data["shared_data"][str(tuned)] = f"lib/limosa/{tuned.name}"
         build_data["shared_data"] |= fortran(root / "fortran", built, library, staging)
+        build_data.setdefault("sbom_files", []).append(str(bill_of_materials(root, staging)))
         if (classes := java_classes(root, artifact(built, "Abi.java"), staging)) is not None:
             build_data["force_include"][str(classes)] = "limosa/java/limosa.jar"
 
 
-def mpi4py_modules(root: Path, header: Path) -> dict[str, str]:
+def headers(files: list[Path], staging: Path) -> dict[str, str]:
+    """Give headers with their places, and those in the usual place, which include them."""
+    places = {str(file): f"include/limosa/{file.name}" for file in files}
+    for file in files:
+        usual = staging / file.name
+        usual.write_text(f'/* The header of Limosa. */\n#include "limosa/{file.name}"\n')
+        places[str(usual)] = f"include/{file.name}"
+    return places
+
+
+def mpi4py_modules(root: Path, header: Path, staging: Path) -> dict[str, str]:
     """Give the modules for mpi4py, and its licence, with their places; a warning where they cannot be compiled."""
     build = runpy.run_path(str(root / "python" / "build_mpi4py.py"))
     try:
@@ -131,9 +172,25 @@ def mpi4py_modules(root: Path, header: Path) -> dict[str, str]:
         if isinstance(module, build["BuildError"]):
             print(f"limosa: mpi4py's wheels will not find Limosa. The reason: {module}", file=sys.stderr)
             continue
-        files |= {str(module): f"limosa/_mpi4py{module.name.removeprefix('MPI')}"}
+        name = f"_mpi4py{module.name.removeprefix('MPI')}"
+        files |= {str(strip(module, staging / name)): f"limosa/{name}"}
         files |= {str(module.with_name("LICENSE.rst")): "limosa/_mpi4py.LICENSE.rst"}
     return files
+
+
+def bill_of_materials(root: Path, staging: Path) -> Path:
+    """Write the list of the crates in the wheel, and of mpi4py, whose modules are compiled into it (PEP 770)."""
+    version = runpy.run_path(str(root / "python" / "build_mpi4py.py"))["VERSION"]
+    mpi4py = {
+        "type": "library",
+        "name": "mpi4py",
+        "version": version,
+        "licenses": [{"license": {"id": "BSD-3-Clause"}}],
+        "purl": f"pkg:pypi/mpi4py@{version}",
+    }
+    made = staging / "limosa.cdx.json"
+    made.write_text(runpy.run_path(str(root / "python" / "tools" / "notices.py"))["bill"](PACKAGES, [mpi4py]))
+    return made
 
 
 def java_classes(root: Path, bindings: Path, staging: Path) -> Path | None:
@@ -208,7 +265,7 @@ def substitution(source: Path, header: Path, staging: Path) -> Path | None:
 def fortran(source: Path, built: dict[str, Path], library: Path, staging: Path) -> dict[str, str]:
     """Compile the library behind Fortran's subroutines; give it and the sources of the modules with their places."""
     made, header = staging / "libmpi_abi_fortran.so", artifact(built, "mpi.h")
-    options = ["-O1", "-s", "-pthread", "-Wl,-rpath,$ORIGIN", f"-I{header.parent}", str(library)]
+    options = ["-O1", "-pthread", "-Wl,-rpath,$ORIGIN", f"-I{header.parent}", str(library)]
     places = {"mpif.h": "include/limosa", "mpi.f90": "lib/limosa/fortran", "mpi_f08.f90": "lib/limosa/fortran"}
     files = {str(artifact(built, name)): f"{folder}/{name}" for name, folder in places.items()}
     if compiled(source, made, options, "programs in Fortran cannot be linked without it") is not None:
@@ -223,7 +280,17 @@ def compiled(source: Path, made: Path, options: list[str], without: str) -> Path
     """
     compiler = shlex.split(os.environ.get("CC") or "cc")
     sources = [str(file) for file in sorted(source.glob("*.c"))]
-    command = [*compiler, "-O2", "-shared", "-fPIC", *options, *sources, "-o", str(made)]
+    command = [
+        *compiler,
+        "-O2",
+        *([] if KEEPS_SYMBOLS else ["-s"]),
+        "-shared",
+        "-fPIC",
+        *options,
+        *sources,
+        "-o",
+        str(made),
+    ]
     try:
         done = subprocess.run(command, capture_output=True)
         reason = done.stderr.decode(errors="replace").strip() if done.returncode else ""
@@ -236,10 +303,31 @@ def compiled(source: Path, made: Path, options: list[str], without: str) -> Path
 
 
 def strip(source: Path, target: Path) -> Path:
-    """Copy a binary without its debugging sections; function names stay, for stack traces and profilers."""
+    """Copy a binary without what only debuggers and profilers read."""
     shutil.copy(source, target)
-    subprocess.run(["strip", "--strip-debug", str(target)], check=True)
+    subprocess.run(["strip", "--strip-debug" if KEEPS_SYMBOLS else "--strip-unneeded", str(target)], check=True)
     return target
+
+
+def debians_name(library: Path) -> Path:
+    """Link a library without contents that has the name of Debian's MPICH and loads the one for MPICH's ABI."""
+    made = library.with_name("libmpich.so.12")
+    options = ["-s", "-shared", "-nostdlib", "-Wl,-soname,libmpich.so.12", "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN"]
+    run([*shlex.split(os.environ.get("CC") or "cc"), *options, str(library), "-o", str(made)], library.parent)
+    return made
+
+
+def command_line(launcher: Path, staging: Path) -> dict[Path, str]:
+    """Write the completion for shells and the man pages; give the files with their places in `share`."""
+    pages = staging / "man1"
+    run([str(launcher), "completion", "--man", str(pages)], staging)
+    files = {page: f"man/man1/{page.name}" for page in sorted(pages.iterdir())}
+    for shell, place in COMPLETIONS.items():
+        script = staging / Path(place).name if shell != "bash" else staging / "limosa.bash"
+        with script.open("w") as out:
+            subprocess.run([str(launcher), "completion", shell], stdout=out, check=True)
+        files[script] = place
+    return files
 
 
 def run(command: list[str], cwd: Path) -> None:

@@ -6,8 +6,10 @@ import sys
 from importlib.util import find_spec
 from unittest.mock import MagicMock
 
-# What the extra `lab` of the package brings.
+# What comes with the package, and with its extra `lab`.
 NEEDED = ("numpy", "matplotlib", "rich", "psutil")
+# Commands that make their figures only where the extra is installed.
+WITHOUT_FIGURES = ("profile",)
 
 
 class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -30,13 +32,15 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 if __name__ == "__main__":
+    command = sys.argv[1] if len(sys.argv) > 1 else "bench"
     missing = [name for name in NEEDED if find_spec(name) is None]
+    if command in WITHOUT_FIGURES and missing == ["matplotlib"]:
+        missing = []
     if missing and {"-h", "--help"} & set(sys.argv[1:]):
         sys.meta_path.append(StandIns(missing))
     elif missing:
         print(
-            f"limosa {sys.argv[1] if len(sys.argv) > 1 else 'bench'}: needs {', '.join(missing)}, not installed for "
-            f"{sys.executable}",
+            f"limosa {command}: needs the extra `lab`: {', '.join(missing)} not installed for {sys.executable}",
             file=sys.stderr,
         )
         print(f"hint: {sys.executable} -m pip install 'limosa[lab]' (or just: {' '.join(missing)})", file=sys.stderr)

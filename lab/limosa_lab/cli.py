@@ -31,6 +31,15 @@ OTHERS = {
     "limit": "limit",
     "primitives": "languages",
 }
+# Modules with the other commands, each with a function of the command's name.
+COMMANDS = {
+    "model": "model.command",
+    "predict": "predict.command",
+    "profile": "profile.command",
+    "report": "collection.command",
+    "study": "study.cli",
+    "tune": "tune.command",
+}
 
 EPILOG = """examples:
   limosa bench --quick                                  Limosa alone, a few minutes
@@ -211,28 +220,18 @@ def bench(arguments: Sequence[str]) -> int:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command named by the first argument; give the exit code."""
-    from limosa_lab.collection.command import report as collect
-    from limosa_lab.model.command import model
-    from limosa_lab.predict.command import predict
-    from limosa_lab.profile.command import profile
-    from limosa_lab.study.cli import study
-    from limosa_lab.tune.command import tune
-
-    commands = {
-        "bench": bench,
-        "model": model,
-        "predict": predict,
-        "profile": profile,
-        "report": collect,
-        "study": study,
-        "tune": tune,
-    }
-    if not arguments or arguments[0] not in commands:
-        print(f"usage: python -m limosa_lab {'|'.join(commands)} [OPTIONS]  (-h lists them)", file=sys.stderr)
+    if not arguments or arguments[0] not in {"bench", *COMMANDS}:
+        print(
+            f"usage: python -m limosa_lab {'|'.join(['bench', *COMMANDS])} [OPTIONS]  (-h lists them)", file=sys.stderr
+        )
         return 2
     name = f"limosa {arguments[0]}"
     try:
-        return commands[arguments[0]](arguments[1:])
+        if arguments[0] == "bench":
+            return bench(arguments[1:])
+        module = importlib.import_module(f"limosa_lab.{COMMANDS[arguments[0]]}")
+        code: int = getattr(module, arguments[0])(arguments[1:])
+        return code
     except LabError as error:
         print(f"{name}: {error}", file=sys.stderr)
         if error.hint:

@@ -355,7 +355,7 @@ def main() -> int:
             raise
         return _fail(
             "`limosa modernize` needs fissix, which is not installed",
-            f"install it: {sys.executable} -m pip install fissix (or: uv pip install fissix)",
+            f"install it: {sys.executable} -m pip install 'limosa[modernize]' (or just: fissix)",
         )
     code = 0
     try:

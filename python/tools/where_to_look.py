@@ -19,7 +19,7 @@ SUFFIXES = {".rs", ".py", ".c", ".cc", ".h", ".java"}
 # Folders whose files are listed, and what is left out there: programs that users or tests run as they are.
 PARTS = ["api", "crates", "fortran", "java/src/main", "lab", "octave/src", "python", "tests"]
 LEFT_OUT = re.compile(
-    r"/tests/|^tests/(abi|conformance|fortran|fuzz/corpus|java|octave|programs|python|lab/data)/|_fixes/|/helper/|^python/toplevel/"
+    r"/tests/|/templates/|^tests/(abi|conformance|fortran|fuzz/corpus|java|octave|programs|python|lab/data)/|_fixes/|/helper/|^python/toplevel/"
 )
 HEAD = """# Where to look
 

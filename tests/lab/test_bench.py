@@ -58,7 +58,7 @@ def test_missing_packages_are_named(tmp_path):
     (tmp_path / "limosa_lab").symlink_to(Path(folder) / "limosa_lab")
     done = bench(cwd=tmp_path, command=[sys.executable, "-S", "-m", "limosa_lab", "bench"], PYTHONPATH="")
     assert done.returncode == 3
-    assert "needs numpy, matplotlib, rich, psutil" in done.stderr
+    assert "needs the extra `lab`: numpy, matplotlib, rich, psutil not installed" in done.stderr
     assert "pip install 'limosa[lab]'" in done.stderr
 
 

@@ -487,7 +487,7 @@ def test_help_needs_nothing_but_python(words, tmp_path):
     assert done.stdout.startswith(f"usage: limosa {' '.join(words)}")
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 3
-    assert "needs numpy" in done.stderr
+    assert "needs the extra `lab`: numpy" in done.stderr
 
 
 @pytest.mark.parametrize(

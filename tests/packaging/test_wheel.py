@@ -1,12 +1,18 @@
 """The wheel in an empty virtual environment: everything it promises is there and works."""
 
+import email
+import json
 import os
+import re
 import subprocess
 import sys
 import venv
+import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -247,3 +253,100 @@ def test_beside_mpich_and_mpi4py_of_the_package_index(wheel, tmp_path, ours_firs
     run(*pip, "uninstall", "--yes", "limosa")
     run(*pip, "install", "--force-reinstall", "mpich")
     assert run(python, "-c", HELLO) == "MPICH 0 1"
+
+
+def dist_info(prefix):
+    (folder,) = prefix.glob("lib/python*/site-packages/limosa-*.dist-info")
+    return folder
+
+
+def test_holds_no_file_twice(wheel):
+    """Wheels hold no links. Only the library itself is in a second folder, in which no other package replaces it."""
+    same = {}
+    with zipfile.ZipFile(wheel) as files:
+        for file in files.infolist():
+            if file.file_size > 16 << 10:
+                same.setdefault((file.CRC, file.file_size), []).append(file.filename.rpartition(".data/data/")[2])
+    twice = sorted(sorted(names) for names in same.values() if len(names) > 1)
+    assert twice == [["lib/libmpi_abi.so.1", "lib/limosa/libmpi_abi.so.1"]]
+
+
+def test_binaries_are_stripped(prefix):
+    checked = []
+    for file in prefix.rglob("*"):
+        if file.is_symlink() or not file.is_file() or file.read_bytes()[:4] != b"\x7fELF":
+            continue
+        sections = run("readelf", "--sections", "--wide", file)
+        assert not re.search(r" \.(symtab|debug_)", sections), file
+        checked.append(file.name)
+    assert {"limosa", "libmpi_abi.so.1", "libmpi.so.12", "libmpi_abi_fortran.so", "_fast_path.abi3.so"} <= {*checked}
+
+
+def test_carries_its_licences(prefix):
+    told = email.message_from_bytes((dist_info(prefix) / "METADATA").read_bytes())
+    assert (told["License-Expression"], told["Author"]) == ("BSD-3-Clause", "The Limosa authors")
+    texts = {name: (dist_info(prefix) / "licenses" / name).read_text() for name in told.get_all("License-File")}
+    assert texts.keys() == {"LICENSE", "NOTICES"}
+    bill = json.loads((dist_info(prefix) / "sboms" / "limosa.cdx.json").read_text())
+    crates = {part["name"]: part["version"] for part in bill["components"] if part["purl"].startswith("pkg:cargo/")}
+    assert {"rustix", "libc", "clap", "parking_lot"} <= crates.keys()
+    notices = " ".join(texts["NOTICES"].split())
+    assert [name for name, version in crates.items() if f"{name} {version}" not in notices] == []
+
+
+def test_its_description_holds_outside_the_repository(prefix):
+    told = email.message_from_bytes((dist_info(prefix) / "METADATA").read_bytes())
+    text = told.get_payload(decode=True).decode()
+    assert text.startswith("# Limosa\n") and "docs/hosts.md" in text
+    assert re.findall(r"\]\((?!https://|#)[^)]*\)", text) == []
+    assert all(target.startswith("https://") for target in re.findall(r"!\[[^]]*\]\(([^)]*)\)", text))
+
+
+def test_no_command_lacks_a_package_after_a_plain_installation(wheel, c_program, tmp_path):
+    """What needs an extra names it."""
+    venv.create(tmp_path / "env", with_pip=False, symlinks=True)
+    python, limosa = tmp_path / "env" / "bin" / "python", tmp_path / "env" / "bin" / "limosa"
+    run(sys.executable, "-m", "pip", "--quiet", "--python", python, "install", "--no-deps", "--no-index", wheel)
+    # What `pip install limosa` would bring from the package index is linked from this environment.
+    (site,) = (tmp_path / "env").glob("lib/python*/site-packages")
+    todo, brought = ["limosa"], set()
+    while todo:
+        for line in metadata.requires(todo.pop()) or []:
+            requirement = Requirement(line)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                todo += {requirement.name} - brought
+                brought.add(requirement.name)
+    for name in brought:
+        for top in {file.parts[0] for file in metadata.files(name) or [] if file.parts[0] != ".."}:
+            if not (site / top).exists():
+                (site / top).symlink_to(metadata.distribution(name).locate_file(top))
+    assert not (site / "matplotlib").exists()
+
+    def answer(*words):
+        env = {"PATH": f"{limosa.parent}:/usr/bin:/bin", "HOME": str(tmp_path)}
+        command = [str(limosa), *map(str, words)]
+        done = subprocess.run(command, env=env, cwd=tmp_path, text=True, input="", capture_output=True, timeout=300)
+        assert "Traceback" not in done.stderr and "ModuleNotFoundError" not in done.stderr, done.stderr
+        return done
+
+    told = answer("run", "--profile=profile", "-n", 2, c_program)
+    assert (told.returncode, "MPI_Allreduce" in told.stderr) == (0, True), told.stderr
+    for words in [["profile", "profile"], ["status"], ["env"], ["ps"], ["shell", "-n", "1"], ["run", "--mpi", "list"]]:
+        told = answer(*words)
+        assert told.returncode == 0, (words, told.stderr)
+    for words in [["submit", "--on=local", "--wait", "true"], ["log"], ["cancel", "1"], ["stack"], ["messages", "."]]:
+        assert "pip install" not in answer(*words).stderr, words
+    assert answer("new", "python", "first").returncode == 0
+    assert answer("run", "-n", 2, "first/first.py").stdout.endswith("by 2 ranks, is 3.14159\n")
+    (tmp_path / "old.py").write_text("print 1\n")
+    for words, extra in [
+        (["bench", "--list"], "limosa[lab]"),
+        (["model", "--quick"], "limosa[lab]"),
+        (["predict", "bcast"], "limosa[lab]"),
+        (["report"], "limosa[lab]"),
+        (["study", "thesis"], "limosa[lab]"),
+        (["tune"], "limosa[lab]"),
+        (["modernize", "old.py"], "limosa[modernize]"),
+    ]:
+        told = answer(*words)
+        assert told.returncode != 0 and extra in told.stderr, (words, told)

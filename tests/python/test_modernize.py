@@ -175,9 +175,9 @@ def test_without_fissix_it_says_how_to_get_it(old, tmp_path):
     path = f"import sys; sys.path.insert(0, {str(tmp_path / 'hidden')!r}); sys.argv[1:] = [{str(old)!r}]; "
     command = [sys.executable, "-c", path + "from limosa.modernize import main; sys.exit(main())"]
     outcome = Job(command).wait(60)
-    assert outcome.code == 2 and "hint: install it:" in outcome.err and "pip install fissix" in outcome.err, (
-        outcome.text
-    )
+    assert (
+        outcome.code == 2 and "hint: install it:" in outcome.err and "pip install 'limosa[modernize]'" in outcome.err
+    ), outcome.text
 
 
 SHADOWED = """
@@ -238,4 +238,4 @@ def test_it_says_when_fissix_is_missing(old):
     )
     assert done.returncode == 2
     assert "`limosa modernize` needs fissix, which is not installed" in done.stderr
-    assert "pip install fissix" in done.stderr and "Traceback" not in done.stderr
+    assert "pip install 'limosa[modernize]'" in done.stderr and "Traceback" not in done.stderr

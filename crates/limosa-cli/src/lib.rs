@@ -5,6 +5,7 @@
 //!
 //! What reads words and bytes from outside is public for the fuzz targets (`tests/fuzz`).
 
+mod completion;
 mod doctor;
 mod env;
 mod exit;
@@ -12,6 +13,7 @@ pub mod hang;
 mod installation;
 mod message;
 mod messages;
+mod new;
 mod procfs;
 mod ps;
 mod python;
@@ -30,8 +32,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 #[derive(Parser)]
 #[command(name = "limosa", version, arg_required_else_help = true, disable_help_subcommand = true)]
 #[command(
-    after_help = "More commands: predict, study, messages, modernize. Called as mpiexec or mpirun, limosa does what \
-                        `limosa run` does."
+    after_help = "More commands: report, predict, study, messages, modernize, completion. mpiexec and mpirun are \
+                        `limosa run`."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -65,7 +67,7 @@ enum Command {
         args: Vec<OsString>,
     },
     /// Put everything that was measured on one page of HTML
-    #[command(disable_help_flag = true)]
+    #[command(disable_help_flag = true, hide = true)]
     Report {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         args: Vec<OsString>,
@@ -140,6 +142,9 @@ enum Command {
     /// Brings a connection to the courier of a job on this host; for couriers
     #[command(hide = true)]
     Courier { id: String, host: u32 },
+    /// Print the completion of the command line for a shell, or write man pages
+    #[command(hide = true)]
+    Completion(completion::Options),
     /// Check whether this machine is ready for MPI programs, and say what to do
     Doctor(doctor::Options),
     /// List the LIMOSA_* variables with their current values
@@ -147,6 +152,8 @@ enum Command {
     /// List the messages in the files of a folder (see `limosa run --device file:DIR`)
     #[command(hide = true)]
     Messages(messages::Options),
+    /// Write a commented first program and its test: Python, C, C++, Fortran, Octave or Java
+    New(new::Options),
     /// Show the running jobs and what each rank is doing
     Ps(ps::Options),
     /// Show where every rank of a job is now: the stacks of all its threads
@@ -193,9 +200,11 @@ pub fn main() -> ExitCode {
             _ => run::hosts::agent::main(),
         },
         Command::Courier { id, host } => run::hosts::courier::door(&id, host),
+        Command::Completion(options) => completion::main(&options),
         Command::Doctor(options) => doctor::main(&options),
         Command::Env(options) => env::main(&options),
         Command::Messages(options) => messages::main(&options),
+        Command::New(options) => new::main(&options),
         Command::Ps(options) => ps::main(&options),
         Command::Stack(options) => stack::main(&options),
     }

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import functools
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from limosa_lab import output, studies
-from limosa_lab.profile import files, page, summary, trace
+from limosa_lab.profile import files, summary, trace
 from limosa_lab.terminal import Terminal
 from limosa_lab.wording import distinct
 
@@ -59,7 +60,13 @@ def profile(arguments: Sequence[str]) -> int:
         )
     else:
         studies.show(functools.partial(_text, processes, given.all, given.callers), terminal)
-    written = [output.write(folder / "report.html", page.page(processes, "Profile"))]
+    written = []
+    if find_spec("matplotlib") is None:
+        terminal.say("report.html and its figures need matplotlib: pip install 'limosa[lab]'")
+    else:
+        from limosa_lab.profile import page
+
+        written.append(output.write(folder / "report.html", page.page(processes, "Profile")))
     sent = summary.matrix(processes)
     if sent is not None and sent.any():
         rows = "".join(",".join(f"{value:.0f}" for value in row) + "\n" for row in sent)
