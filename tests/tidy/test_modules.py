@@ -20,7 +20,6 @@ RECORD = Path(__file__).with_name("circles.txt")
 HEADER = """\
 # Uses between modules that close a circle (test_modules.py): where, the module, what it uses. Lines only go and shrink.
 # Empty lines keep changes of neighbouring parts from conflicting in a merge.
-# limosa-mpi: a world owns its communicators' registry and its attached buffers, and both reach its engine through it.
 # limosa-base: the shim for loom selects the locks of the crate or those of the model.
 # limosa: a communicator makes grids, graphs and windows, which are or have communicators.
 """

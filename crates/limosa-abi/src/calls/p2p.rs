@@ -384,10 +384,7 @@ pub(crate) fn detach(place: BufferOwner<'_>, buffer_addr: *mut c_void, size: Out
 }
 
 pub(crate) fn flush(place: BufferOwner<'_>) -> Result<()> {
-    if let Some(buffer) = bsend::find(place) {
-        buffer.flush(place.world())?;
-    }
-    Ok(())
+    Ok(bsend::flush(place)?)
 }
 
 /// Creates a request that is complete when no message is left in the buffer.
