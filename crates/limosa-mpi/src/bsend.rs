@@ -20,7 +20,7 @@ use limosa_p2p::{Engine, Interrupted, Mode, Started, View};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Its flush: every message that leaves it tells the engine, which looks again.
+/// The flush of a buffer: every message that leaves it tells the engine, which looks again.
 impl Operation for SendBuffer {
     fn start(self: Arc<Self>) -> Result<()> {
         Ok(())
