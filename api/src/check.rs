@@ -49,9 +49,9 @@ const OF_PARENT: [&str; 11] = [
     "MPI_Intercomm_merge",
 ];
 
-/// The wrappers, the names of the functions that all ranks of a communicator call together, and the predefined
-/// datatypes and operations with their handles.
-pub fn render(table: &Table) -> String {
+/// Renders the names of the functions that all ranks of a communicator call together, and the predefined datatypes and
+/// operations with their handles.
+pub fn names(table: &Table) -> String {
     let mut out = String::new();
     let together: Vec<&Function> = table.functions.iter().filter(|f| is_together(f)).collect();
     let names: Vec<String> = together.iter().map(|f| format!("{:?}", f.name)).collect();
@@ -70,6 +70,12 @@ pub fn render(table: &Table) -> String {
             .collect();
         writeln!(out, "pub(crate) const {name}: [(&str, usize); {}] = [{}];", all.len(), all.join(", ")).unwrap();
     }
+    out
+}
+
+/// Renders the wrappers.
+pub fn render(table: &Table) -> String {
+    let mut out = String::new();
     for (number, (name, function, large)) in table.symbols().into_iter().enumerate() {
         if function.returns == "ERROR_CODE" {
             wrapper(table, number, &name, function, large, &mut out);

@@ -177,8 +177,6 @@ pub fn refused<'a>(table: &Table, function: &Function, arg: &Arg<'a>) -> Vec<(&'
 /// that have a fast path, and says whether it wants the call's name.
 pub fn render(table: &Table, glue: &HashMap<String, Glue>, short: &HashMap<String, bool>) -> String {
     let mut out = String::new();
-    kinds(table, &mut out);
-    callbacks(table, &mut out);
     for function in table.functions.iter().filter(|f| f.symbol) {
         match converter(function) {
             Some(_) => conversion(table, function, &mut out),
@@ -209,9 +207,9 @@ fn conversion(table: &Table, function: &Function, out: &mut String) {
     }
 }
 
-fn kinds(table: &Table, out: &mut String) {
-    out.push_str("pub(crate) mod kind {\n    use super::*;\n");
-    let mut all = Vec::new();
+/// Renders the kinds of handles, which the module `handles` describes.
+pub fn kinds(table: &Table) -> String {
+    let (mut out, mut all) = (String::new(), Vec::new());
     for (i, handle) in table.handles.iter().enumerate() {
         let values =
             table.constants.iter().filter(|c| c.c_type.as_ref() == Some(&handle.c_type)).filter_map(|c| {
@@ -228,7 +226,7 @@ fn kinds(table: &Table, out: &mut String) {
         let tag = i + 1;
         writeln!(
             out,
-            "    pub(crate) const {}: HandleKind = HandleKind {{ noun: {:?}, null: consts::{null}, null_name: {null:?}, class: \
+            "pub(crate) const {}: HandleKind = HandleKind {{ noun: {:?}, null: consts::{null}, null_name: {null:?}, class: \
              consts::{class}, tag: {tag}, low: {low}, high: {high} }};",
             handle.kind,
             format!("{article} {word}")
@@ -236,11 +234,13 @@ fn kinds(table: &Table, out: &mut String) {
         .unwrap();
         all.push(handle.kind.clone());
     }
-    writeln!(out, "    pub(crate) const ALL: &[HandleKind] = &[{}];\n}}", all.join(", ")).unwrap();
+    writeln!(out, "pub(crate) const ALL: &[HandleKind] = &[{}];", all.join(", ")).unwrap();
+    out
 }
 
-fn callbacks(table: &Table, out: &mut String) {
-    out.push_str("pub(crate) mod callback {\n    use super::*;\n");
+/// Renders the types of functions that programs pass.
+pub fn callbacks(table: &Table) -> String {
+    let mut out = String::new();
     for function in &table.callbacks {
         for large in [false, true] {
             if large && !function.large {
@@ -255,14 +255,14 @@ fn callbacks(table: &Table, out: &mut String) {
             let twin = if large { "_c" } else { "" };
             writeln!(
                 out,
-                "    pub(crate) type {}{twin} = unsafe extern \"C\" fn({}) -> {result};",
+                "pub(crate) type {}{twin} = unsafe extern \"C\" fn({}) -> {result};",
                 function.name,
                 types.join(", ")
             )
             .unwrap();
         }
     }
-    out.push_str("}\n");
+    out
 }
 
 /// The object whose error handler hears of an error in this function.
@@ -327,10 +327,9 @@ fn inner(table: &Table, function: &Function, glue: Option<&Glue>, out: &mut Stri
     match glue {
         None => {
             if fallible {
-                writeln!(out, "    unsupported(call_name, large, {})\n}}", target(table, function)).unwrap();
+                writeln!(out, "    unsupported(call_name, {})\n}}", target(table, function)).unwrap();
             } else {
-                writeln!(out, "    unsupported(call_name, large, ErrorTarget::Default);\n    Default::default()\n}}")
-                    .unwrap();
+                writeln!(out, "    unsupported(call_name, ErrorTarget::Default);\n    Default::default()\n}}").unwrap();
             }
         }
         Some(glue) => {
@@ -377,7 +376,7 @@ fn to_plan(table: &Table, function: &Function, args: &[(Arg, Passing)]) -> Vec<S
     std::iter::once(format!("form::{form}")).chain(own).collect()
 }
 
-/// Name of the object type in `calls::kinds`.
+/// Name of the object type in the module `kinds`.
 fn object_type(kind: &str) -> String {
     let lower = kind.to_lowercase();
     lower[..1].to_uppercase() + &lower[1..]

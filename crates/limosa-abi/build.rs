@@ -20,6 +20,8 @@ fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("set by cargo"));
     let generated = [
         ("entry.rs", entry::render(&table, &glue, &short)),
+        ("kind.rs", entry::kinds(&table)),
+        ("callback.rs", entry::callbacks(&table)),
         ("mpi.h", header::render(&table)),
         ("mpitb_functions.cc", octave::functions(&table)),
         ("mpitb_constants.cc", octave::constants(&table)),

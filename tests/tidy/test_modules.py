@@ -20,8 +20,7 @@ RECORD = Path(__file__).with_name("circles.txt")
 HEADER = """\
 # Uses between modules that close a circle (test_modules.py): where, the module, what it uses. Lines only go and shrink.
 # Empty lines keep changes of neighbouring parts from conflicting in a merge.
-# limosa-mpi: a world owns its communicators' registry and its attached buffers, and both reach its engine through it.
-# limosa-coll: `select` lists every algorithm by messages in one place, from which an operation takes its own.
+# limosa-p2p: a job that the state keeps for later, and what follows a request, is called with the engine.
 # limosa-base: the shim for loom selects the locks of the crate or those of the model.
 # limosa: a communicator makes grids, graphs and windows, which are or have communicators.
 """
@@ -44,8 +43,9 @@ def modules(src: Path) -> dict[Place, Path]:
 
 def code_of(path: Path) -> str:
     """A file without comments, strings, and what follows its unit tests' attribute in the same file."""
-    text = re.sub(r'"(?:\\.|[^"\\])*"', '""', path.read_text())
-    text = re.sub(r"//[^\n]*", "", text)
+    # One pattern for all, so that what looks like one of them inside of another does not count.
+    strings = r"""r(#+)".*?"\1|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])'|//[^\n]*"""
+    text = re.sub(strings, '""', path.read_text(), flags=re.DOTALL)
     return re.split(r"#\[cfg\(test\)\]\s*mod \w+ \{", text)[0]
 
 
@@ -263,6 +263,18 @@ def test_circles_below_a_module_and_through_names_that_it_hands_on_are_found(
     monkeypatch.setitem(globals(), "ROOT", tmp_path)
     assert circles(uses("some")[("top",)]) == [["one", "two"]]
     assert circles(uses("some")[()]) == []
+
+
+def test_code_behind_a_quotation_mark_counts(tmp_path: Path) -> None:
+    source = tmp_path / "some.rs"
+    lines = [
+        "const Q: char = '\"'; // it's \"",
+        "use crate::a;",
+        'const S: &str = r#"crate::b "#; // crate::c',
+        "use crate::d;",
+    ]
+    source.write_text("\n".join(lines))
+    assert paths_in(code_of(source)) == [("crate", "a"), ("crate", "d")]
 
 
 def test_imports_of_python_modules_are_found(tmp_path: Path) -> None:

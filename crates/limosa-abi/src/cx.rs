@@ -9,9 +9,10 @@ use limosa_base::hazard::Ref;
 use limosa_mpi::consts::{self, ErrorClass};
 use limosa_mpi::{Error, Result, check, tool};
 
-use crate::calls::kinds::{self, Errhandler};
+use crate::errors::{self, ErrorTarget};
 use crate::handles::{Handle, Miss, Object, describe};
-use crate::{errors, lifecycle, origins};
+use crate::kinds::{self, Errhandler};
+use crate::{lifecycle, origins};
 
 /// Period in which a function may be called (MPI-5 section 11.4.1).
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,21 +23,6 @@ pub(crate) enum When {
     Running,
     /// Between initialisation and finalisation of the tool interface.
     Tool,
-}
-
-/// Object whose error handler gets an error.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum ErrorTarget {
-    /// A communicator.
-    Comm(Handle),
-    /// A window.
-    Win(Handle),
-    /// A file.
-    File(Handle),
-    /// A session.
-    Session(Handle),
-    /// None in particular: `MPI_COMM_SELF`.
-    Default,
 }
 
 /// Data of the call for its glue.
@@ -200,7 +186,7 @@ pub(crate) fn enter(
 ) -> c_int {
     let cx = Cx::new(name, large);
     if when == When::Running && !lifecycle::is_running() {
-        return errors::raise(&cx, ErrorTarget::Default, lifecycle::not_running());
+        return errors::raise(name, ErrorTarget::Default, lifecycle::not_running());
     }
     if when == When::Tool && !tool::is_initialized() {
         return consts::MPI_T_ERR_NOT_INITIALIZED;
@@ -241,7 +227,7 @@ pub(crate) fn fast_path<A: Into<Attempt>>(
         Ok(Attempt::Done) => Some(consts::MPI_SUCCESS),
         Ok(Attempt::Nothing) => None,
         Ok(Attempt::Failed(target, error)) => Some(fail(&Cx::new(name, large), target, error)),
-        Err(panic) => Some(errors::raise(&Cx::new(name, large), ErrorTarget::Default, internal(&*panic))),
+        Err(panic) => Some(errors::raise(name, ErrorTarget::Default, internal(&*panic))),
     }
 }
 
@@ -249,10 +235,10 @@ pub(crate) fn fast_path<A: Into<Attempt>>(
 fn fail(cx: &Cx, target: ErrorTarget, error: Error) -> ErrorClass {
     let blamed = cx.blamed.borrow_mut().take();
     match blamed {
-        None => errors::raise(cx, target, error),
-        Some(Blamed::Object(object)) => errors::raise(cx, object, error),
+        None => errors::raise(cx.name, target, error),
+        Some(Blamed::Object(object)) => errors::raise(cx.name, object, error),
         Some(Blamed::Handler(errhandler)) => {
-            errors::raise_to(cx, kinds::running(&errhandler, Handle::default()), error)
+            errors::raise_to(cx.name, errors::running(&errhandler, Handle::default()), error)
         }
     }
 }
@@ -270,7 +256,7 @@ fn internal(panic: &(dyn std::any::Any + Send)) -> Error {
 /// Implements a function that is not supported yet.
 #[cold]
 #[allow(dead_code, reason = "the generator uses it for functions that are not done")]
-pub(crate) fn unsupported(name: &'static str, large: bool, target: ErrorTarget) -> c_int {
+pub(crate) fn unsupported(name: &'static str, target: ErrorTarget) -> c_int {
     let detail = "this function is not implemented yet in this version of Limosa";
-    errors::raise(&Cx::new(name, large), target, Error::new(consts::MPI_ERR_UNSUPPORTED_OPERATION, detail))
+    errors::raise(name, target, Error::new(consts::MPI_ERR_UNSUPPORTED_OPERATION, detail))
 }

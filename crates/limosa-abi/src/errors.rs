@@ -14,13 +14,29 @@ use std::fmt;
 use std::io::Write;
 use std::time::Duration;
 
+use limosa_mpi::errhandler::Action;
 use limosa_mpi::tool::event::{self, Event};
 use limosa_mpi::{Error, Result, consts, error_code, instance};
 
-use crate::calls::kinds;
-use crate::cx::{Cx, ErrorTarget};
+use crate::handles::{Handle, Object};
+use crate::kinds::{Communicator, Errhandler, File, Session, Window};
 use crate::lifecycle;
 use crate::python;
+
+/// Object whose error handler gets an error.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ErrorTarget {
+    /// A communicator.
+    Comm(Handle),
+    /// A window.
+    Win(Handle),
+    /// A file.
+    File(Handle),
+    /// A session.
+    Session(Handle),
+    /// None in particular: `MPI_COMM_SELF`.
+    Default,
+}
 
 /// Action for an error.
 pub(crate) enum Handler {
@@ -46,40 +62,85 @@ pub(crate) fn answer(code: c_int, function: fmt::Arguments<'_>) -> Result<()> {
 
 /// Returns whether the call belongs to the tool interface, which has no error handlers and no codes other than its
 /// classes (MPI-5 section 15.3.10).
-fn is_of_tools(cx: &Cx) -> bool {
-    cx.name().starts_with("MPI_T_")
+fn is_of_tools(function: &str) -> bool {
+    function.starts_with("MPI_T_")
 }
 
-/// Returns the code of this call for an error.
+/// Returns the code for an error in a call of this function.
 #[cold]
-pub(crate) fn code(cx: &Cx, error: &Error) -> c_int {
-    if error.verbatim || is_of_tools(cx) {
+pub(crate) fn code(function: &'static str, error: &Error) -> c_int {
+    if error.verbatim || is_of_tools(function) {
         return error.class;
     }
-    error_code::carrying(error.class, python::known_name(cx.name()), &error.detail)
+    error_code::carrying(error.class, python::known_name(function), &error.detail)
+}
+
+/// Returns the error handler for an error of `target`: that of `MPI_COMM_SELF` if there is no such object, the default
+/// before initialisation. If the program has set only that of `MPI_COMM_WORLD`, it is used: until MPI-4 such errors
+/// went there.
+fn handler(target: ErrorTarget) -> Handler {
+    let of_comm = |handle| Communicator::table().get(handle).ok().map(|comm| (comm.errhandler(), handle));
+    let named = match target {
+        ErrorTarget::Comm(handle) => of_comm(handle),
+        ErrorTarget::Win(handle) => Window::table().get(handle).ok().map(|window| (window.errhandler(), handle)),
+        // Without a file, the handler of MPI_FILE_NULL (MPI-5 section 14.7).
+        ErrorTarget::File(handle) => Some(File::table().get(handle).map_or_else(
+            |_| (limosa_io::default_errhandler(), Handle::predefined(consts::MPI_FILE_NULL)),
+            |file| (file.errhandler(), handle),
+        )),
+        ErrorTarget::Session(handle) => Session::table().get(handle).ok().map(|session| (session.errhandler(), handle)),
+        ErrorTarget::Default => None,
+    };
+    // Taken from the instance: after MPI_Finalize, errors go there too, when the handle has no object any more.
+    let of_self = || {
+        let instance = instance::get()?;
+        let (own, world) = (instance.comm_self(), instance.comm_world());
+        if !own.has_own_errhandler() && world.has_own_errhandler() {
+            return Some((world.errhandler(), Handle::predefined(consts::MPI_COMM_WORLD)));
+        }
+        Some((own.errhandler(), Handle::predefined(consts::MPI_COMM_SELF)))
+    };
+    let Some((errhandler, object)) = named.or_else(of_self) else {
+        // Before MPI starts there is no communicator that could have another handler.
+        return Handler::AreFatal;
+    };
+    running(&errhandler, object)
+}
+
+/// Returns the action of this error handler for an error raised on an object.
+pub(crate) fn running(errhandler: &Errhandler, object: Handle) -> Handler {
+    match &errhandler.action {
+        Action::Fatal => Handler::AreFatal,
+        Action::Abort => Handler::Abort,
+        Action::Return => Handler::Return,
+        Action::User(_, function) => {
+            let function = function.clone();
+            Handler::Call(Box::new(move |code| function(object.0, code)))
+        }
+    }
 }
 
 /// Calls the error handler of `target`. Returns the code for the C function, if the handler returns.
 #[cold]
-pub(crate) fn raise(cx: &Cx, target: ErrorTarget, error: Error) -> c_int {
-    if is_of_tools(cx) {
+pub(crate) fn raise(function: &'static str, target: ErrorTarget, error: Error) -> c_int {
+    if is_of_tools(function) {
         return error.class;
     }
-    raise_to(cx, kinds::handler(target), error)
+    raise_to(function, handler(target), error)
 }
 
 /// Calls a known error handler. Returns the code for the C function, if the handler returns.
 #[cold]
-pub(crate) fn raise_to(cx: &Cx, handler: Handler, error: Error) -> c_int {
+pub(crate) fn raise_to(function: &'static str, handler: Handler, error: Error) -> c_int {
     if error.interrupted {
-        return code(cx, &error);
+        return code(function, &error);
     }
     event::happened(Event::Error, (error_code::class_of(error.class).unwrap_or(error.class) as u64, 0));
     match handler {
-        Handler::AreFatal => fatal(cx, &error, "MPI_ERRORS_ARE_FATAL"),
-        Handler::Abort => fatal(cx, &error, "MPI_ERRORS_ABORT"),
-        Handler::Return => code(cx, &error),
-        Handler::Call(function) => function(code(cx, &error)),
+        Handler::AreFatal => fatal(function, &error, "MPI_ERRORS_ARE_FATAL"),
+        Handler::Abort => fatal(function, &error, "MPI_ERRORS_ABORT"),
+        Handler::Return => code(function, &error),
+        Handler::Call(handler) => handler(code(function, &error)),
     }
 }
 
@@ -93,11 +154,11 @@ const LAUNCHER_TIME: Duration = Duration::from_secs(2);
 /// timeout for hosts.
 const LAUNCHER_TIME_ELSEWHERE: Duration = Duration::from_secs(20);
 
-fn fatal(cx: &Cx, error: &Error, handler: &str) -> ! {
+fn fatal(function: &'static str, error: &Error, handler: &str) -> ! {
     if error.by_death || error_code::class_of(error.class) == Ok(consts::MPI_ERR_PROC_ABORTED) {
         std::thread::sleep(if instance::has_ends_elsewhere() { LAUNCHER_TIME_ELSEWHERE } else { LAUNCHER_TIME });
     }
-    let name = python::known_name(cx.name());
+    let name = python::known_name(function);
     let _ = std::io::stderr().write_all(report(name, lifecycle::rank(), error, handler).as_bytes());
     // The launcher prints a line of its own, which does not repeat the block.
     lifecycle::abort(EXIT_CODE, &format!("error in {name}"))
@@ -136,12 +197,12 @@ mod tests {
     fn a_code_carries_function_and_sentence_unless_it_is_to_be_returned_as_it_is() {
         let error = Error::new(consts::MPI_ERR_COUNT, "count is -1");
         for name in ["MPI_Send", "MPI_Send_c"] {
-            let code = code(&Cx::new(name, false), &error);
+            let code = code(name, &error);
             assert_eq!(error_code::class_of(code), Ok(consts::MPI_ERR_COUNT));
             assert_eq!(error_code::string(code).unwrap(), format!("{name}: count is -1"));
         }
-        assert_eq!(code(&Cx::new("MPI_T_cvar_read", false), &error), consts::MPI_ERR_COUNT);
+        assert_eq!(code("MPI_T_cvar_read", &error), consts::MPI_ERR_COUNT);
         let verbatim = Error::verbatim(consts::MPI_ERR_COUNT, "count is -1");
-        assert_eq!(code(&Cx::new("MPI_Send", false), &verbatim), consts::MPI_ERR_COUNT);
+        assert_eq!(code("MPI_Send", &verbatim), consts::MPI_ERR_COUNT);
     }
 }

@@ -7,10 +7,11 @@ use limosa_coll::multicast;
 use limosa_mpi::instance::interrupt;
 
 use crate::args;
-use crate::calls::kinds;
 use crate::calls::p2p::region;
-use crate::cx::{ErrorTarget, When, enter};
+use crate::cx::{When, enter};
+use crate::errors::ErrorTarget;
 use crate::handles::Handle;
+use crate::kinds;
 use crate::python;
 
 /// Hook of the program, from the first call of [`limosa_set_interrupt_hook`].

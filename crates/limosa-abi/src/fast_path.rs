@@ -18,9 +18,10 @@ use limosa_mpi::p2p::{self, Received};
 use limosa_mpi::{Result, check, consts, observe};
 use limosa_rma::Spot;
 
-use crate::calls::kinds::{Communicator, Datatype, Group, Operation, Window};
-use crate::cx::{Attempt, ErrorTarget};
+use crate::cx::Attempt;
+use crate::errors::ErrorTarget;
 use crate::handles::{Handle, Object};
+use crate::kinds::{Communicator, Datatype, Group, Operation, Window};
 use crate::latest;
 use crate::lifecycle;
 use crate::status::Status;

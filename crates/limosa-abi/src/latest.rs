@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use limosa_base::biased::this_thread;
 use limosa_mpi::check;
 
-use crate::calls::kinds::Window;
 use crate::handles::{Handle, Object};
+use crate::kinds::Window;
 
 /// Cached window of a thread; valid while no window has been freed since.
 struct Latest {

@@ -11,10 +11,10 @@ use limosa_mpi::world::World;
 use limosa_mpi::{check, consts, leftovers};
 use parking_lot::Mutex;
 
-use crate::calls::kinds::{
+use crate::handles::{Handle, Object};
+use crate::kinds::{
     Communicator, Datatype, Errhandler, File, Group, Info, Message, Operation, Request, Session, Window,
 };
-use crate::handles::{Handle, Object};
 use crate::python;
 use crate::site::{self, Site};
 

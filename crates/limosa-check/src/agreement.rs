@@ -3,7 +3,7 @@
 //! A call becomes a [`Record`] of a few numbers, which every rank gives to all others before the call. All ranks then
 //! find the same.
 
-use crate::NAMES;
+use crate::names::{NAMES, OPERATIONS};
 use crate::signature::Signature;
 
 /// Numbers of a record.
@@ -85,7 +85,7 @@ pub(crate) fn disagreement(records: &[Record]) -> Option<(i32, String)> {
 }
 
 fn operation(op: i64) -> String {
-    let found = crate::OPERATIONS.iter().find(|(_, handle)| *handle as i64 == op);
+    let found = OPERATIONS.iter().find(|(_, handle)| *handle as i64 == op);
     found.map_or("a function of the program", |(name, _)| name).to_owned()
 }
 

@@ -4,38 +4,12 @@
 //! Calls inside of calls are the library's own, or those of callbacks of the program, and are passed on; only what
 //! frees and completes is noted there, too.
 
-use std::cell::Cell;
-
 use limosa_interpose::site::Site;
 
 use crate::messages::{Key, Note};
-use crate::state::{self, Message, Request, State};
+use crate::mpi::{handle, is_nested, nested};
+use crate::state::{self, Begins, Message, Request, State};
 use crate::{collective, mpi, place, report};
-
-thread_local! {
-    static DEPTH: Cell<u32> = const { Cell::new(0) };
-}
-
-/// This thread is in a call of MPI.
-pub(crate) fn is_nested() -> bool {
-    DEPTH.with(Cell::get) > 0
-}
-
-/// Calls the library.
-pub(crate) fn nested<T>(next: impl FnOnce() -> T) -> T {
-    DEPTH.with(|depth| depth.set(depth.get() + 1));
-    let result = next();
-    DEPTH.with(|depth| depth.set(depth.get() - 1));
-    result
-}
-
-/// What a call makes: the address of the request that it begins, or makes for many starts.
-#[derive(Clone, Copy)]
-pub(crate) enum Begins {
-    Nothing,
-    Request(usize),
-    Persistent(usize),
-}
 
 /// One direction of a message.
 pub(crate) struct Part {
@@ -43,13 +17,6 @@ pub(crate) struct Part {
     pub tag: i32,
     pub count: i64,
     pub datatype: usize,
-}
-
-/// # Safety
-/// There is a handle, or the address is null.
-unsafe fn handle(address: usize) -> usize {
-    // SAFETY: see this function's contract.
-    if address == 0 { 0 } else { unsafe { *(address as *const usize) } }
 }
 
 /// `MPI_Init` and `MPI_Init_thread`.
@@ -65,7 +32,10 @@ pub(crate) fn init(next: impl FnOnce() -> i32) -> i32 {
 
 /// `MPI_Finalize`.
 pub(crate) fn finalize(next: impl FnOnce() -> i32) -> i32 {
-    nested(report::at_end);
+    nested(|| {
+        collective::poll_all();
+        report::at_end();
+    });
     nested(next)
 }
 
@@ -73,30 +43,6 @@ pub(crate) fn finalize(next: impl FnOnce() -> i32) -> i32 {
 pub(crate) fn session(next: impl FnOnce() -> i32) -> i32 {
     state::with(|state| state.has_sessions = true);
     nested(next)
-}
-
-/// A request that a call has made.
-pub(crate) fn request(call: &'static str, site: Site, begins: Begins, comm: u64, message: Message) -> Request {
-    Request {
-        call,
-        site: site.0,
-        comm,
-        message,
-        is_persistent: matches!(begins, Begins::Persistent(_)),
-        is_active: matches!(begins, Begins::Request(_)),
-        is_cancelled: false,
-        posted: None,
-        check: None,
-    }
-}
-
-pub(crate) fn add_request(state: &mut State, begins: Begins, request: Request) {
-    let (Begins::Request(address) | Begins::Persistent(address)) = begins else { return };
-    // SAFETY: the call has succeeded, and written the handle there.
-    let handle = unsafe { handle(address) };
-    if handle != mpi::REQUEST_NULL {
-        state.requests.entry(handle).or_default().push(request);
-    }
 }
 
 /// What a call says it sends and receives; a part to or from MPI_PROC_NULL, or that is not known, is left out.
@@ -158,8 +104,8 @@ pub(crate) fn message(
             }
         }
         (mpi::SUCCESS, _) => {
-            let new = Request { posted, ..request(call, site, begins, comm, message) };
-            add_request(state, begins, new);
+            let new = Request { posted, ..Request::new(call, site, begins, comm, message) };
+            state.add_request(begins, new);
         }
         _ => state.lose(&message),
     });
@@ -407,7 +353,7 @@ pub(crate) fn receive_found(
             number
         });
         if code == mpi::SUCCESS {
-            add_request(state, begins, request(call, site, begins, comm.unwrap_or(0), Message::default()));
+            state.add_request(begins, Request::new(call, site, begins, comm.unwrap_or(0), Message::default()));
         }
     });
     code
@@ -429,7 +375,7 @@ pub(crate) fn make(
     if code == mpi::SUCCESS {
         state::with(|state| {
             note_object(state, call, kind, object, site);
-            add_request(state, begins, request(call, site, begins, 0, Message::default()));
+            state.add_request(begins, Request::new(call, site, begins, 0, Message::default()));
         });
     }
     code
@@ -475,7 +421,7 @@ pub(crate) fn make_comm(
         if state::is_made(handle) {
             note_object(state, call, "communicator", new, site);
         }
-        add_request(state, begins, request(call, site, begins, 0, Message::default()));
+        state.add_request(begins, Request::new(call, site, begins, 0, Message::default()));
     });
     code
 }

@@ -11,9 +11,9 @@ use limosa_interpose::next::IN_PLACE;
 use limosa_interpose::site::Site;
 
 use crate::agreement::{self, Record, WORDS};
-use crate::calls::{self, Begins};
+use crate::names::{IS_BLOCKING, NAMES};
 use crate::report::say;
-use crate::state::{self, Comm, Message, Request, State};
+use crate::state::{self, Begins, Check, Comm, Message, Request, State};
 use crate::{mpi, place};
 
 /// A buffer with the same number of elements for each rank.
@@ -45,43 +45,26 @@ pub(crate) struct Collective {
     pub each: Option<Blocks>,
 }
 
-/// What all ranks of a communicator say of a call, on its way.
-pub(crate) struct Check {
-    pub number: u64,
-    request: usize,
-    /// Read and written by the library until the request is complete.
-    mine: Box<[i64]>,
-    all: Box<[i64]>,
-    comm: usize,
-    shadow: usize,
-    function: usize,
-    site: Site,
-    is_inter: bool,
-    me: i32,
-    /// What this rank says of the block of each other one, in bytes.
-    each: Option<Vec<u64>>,
-}
-
 /// Makes a collective call after the check.
 pub(crate) fn call(of: &Collective, begins: Begins, next: impl FnOnce() -> i32) -> i32 {
-    if calls::is_nested() {
+    if mpi::is_nested() {
         return next();
     }
     let site = place::here();
     poll(of.comm);
     let check = start(of, site);
-    let name = crate::NAMES[of.function];
+    let name = NAMES[of.function];
     let begun = match (begins, check) {
         (Begins::Nothing, Some(check)) => {
             if let Err(code) = check.finish() {
                 return code;
             }
-            return calls::nested(next);
+            return mpi::nested(next);
         }
-        (Begins::Nothing, None) => return calls::nested(next),
+        (Begins::Nothing, None) => return mpi::nested(next),
         (_, check) => check,
     };
-    let code = calls::nested(next);
+    let code = mpi::nested(next);
     state::with(|state| {
         let comm = state.number_of.get(&of.comm).copied().unwrap_or(0);
         let number = begun.as_ref().map(|check| check.number);
@@ -90,8 +73,8 @@ pub(crate) fn call(of: &Collective, begins: Begins, next: impl FnOnce() -> i32) 
         }
         if code == mpi::SUCCESS {
             let check = number.filter(|_| matches!(begins, Begins::Request(_)));
-            let new = Request { check, ..calls::request(name, site, begins, comm, Message::default()) };
-            calls::add_request(state, begins, new);
+            let new = Request { check, ..Request::new(name, site, begins, comm, Message::default()) };
+            state.add_request(begins, new);
         }
     });
     code
@@ -187,15 +170,15 @@ impl Check {
         self.compare_each(&records);
         if self.is_inter {
             // Those of the other group; of this one only the own is known.
-            records.iter_mut().for_each(|record| record.function = record.function.min(crate::NAMES.len() - 1));
+            records.iter_mut().for_each(|record| record.function = record.function.min(NAMES.len() - 1));
             records.truncate(1);
             records.push(Record::of(&self.mine));
         }
         let Some((class, text)) = agreement::disagreement(&records) else { return Ok(()) };
-        let begins = |record: &Record| !crate::IS_BLOCKING[record.function];
+        let begins = |record: &Record| !IS_BLOCKING[record.function];
         let all_block = is_raised && !self.is_inter && !records.iter().any(begins);
         if self.me == 0 || !all_block {
-            let (name, comm) = (crate::NAMES[self.function], state::name_of_comm(self.comm));
+            let (name, comm) = (NAMES[self.function], state::name_of_comm(self.comm));
             let place = place::words(&place::text(self.site));
             let text = if self.is_inter { "the two groups call different functions".into() } else { text };
             say(&format!("error in {name} on {comm}: the ranks do not agree: {text}{place}"));
@@ -223,7 +206,7 @@ impl Check {
             (record.function == self.function && mine != theirs).then_some((rank, *mine, *theirs))
         });
         if let Some((rank, mine, theirs)) = wrong {
-            let (name, comm) = (crate::NAMES[self.function], state::name_of_comm(self.comm));
+            let (name, comm) = (NAMES[self.function], state::name_of_comm(self.comm));
             let (me, place) = (self.me, place::words(&place::text(self.site)));
             say(&format!(
                 "error in {name} on {comm}: rank {me} has {mine} bytes for rank {rank}, which has {theirs}{place}"

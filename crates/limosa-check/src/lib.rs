@@ -17,6 +17,7 @@ mod calls;
 mod collective;
 mod messages;
 mod mpi;
+mod names;
 mod place;
 mod report;
 mod signature;
@@ -25,7 +26,8 @@ mod state;
 use limosa_interpose::entry;
 use limosa_interpose::next::Next;
 
-use calls::{Begins, Completed, Part};
+use calls::{Completed, Part};
 use collective::{Block, Blocks, Collective};
+use state::Begins;
 
 include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));

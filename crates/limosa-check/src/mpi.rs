@@ -1,4 +1,7 @@
-//! The functions of the MPI library that the checker itself calls, with their types, and values of the ABI.
+//! The functions of the MPI library that the checker itself calls, with their types, and values of the ABI; and whether
+//! a thread is inside of a call.
+
+use std::cell::Cell;
 
 use limosa_interpose::next::Next;
 
@@ -72,6 +75,32 @@ library! {
     fn type_free = c"PMPI_Type_free"(datatype: *mut usize);
 }
 
+thread_local! {
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Whether this thread is in a call of MPI.
+pub(crate) fn is_nested() -> bool {
+    DEPTH.with(Cell::get) > 0
+}
+
+/// Calls the library.
+pub(crate) fn nested<T>(next: impl FnOnce() -> T) -> T {
+    DEPTH.with(|depth| depth.set(depth.get() + 1));
+    let result = next();
+    DEPTH.with(|depth| depth.set(depth.get() - 1));
+    result
+}
+
+/// Returns the handle at an address, 0 for the null address.
+///
+/// # Safety
+/// There is a handle, or the address is null.
+pub(crate) unsafe fn handle(address: usize) -> usize {
+    // SAFETY: see this function's contract.
+    if address == 0 { 0 } else { unsafe { *(address as *const usize) } }
+}
+
 /// A number that a function of the form `MPI_Comm_size` gives; 0 if it fails.
 pub(crate) fn number(function: unsafe fn(usize, *mut i32) -> i32, comm: usize) -> i32 {
     let mut value = 0;
@@ -91,7 +120,7 @@ pub(crate) fn name(comm: usize) -> String {
 /// The same in unit tests, which have no library, for the types that they name.
 #[cfg(test)]
 pub(crate) fn size_of_type(datatype: usize) -> u64 {
-    let name = crate::DATATYPES.iter().find(|(_, handle)| *handle == datatype).map_or("", |(name, _)| name);
+    let name = crate::names::DATATYPES.iter().find(|(_, handle)| *handle == datatype).map_or("", |(name, _)| name);
     match name {
         "MPI_CHAR" => 1,
         "MPI_INT" | "MPI_UNSIGNED" | "MPI_FLOAT" => 4,

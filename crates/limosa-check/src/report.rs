@@ -7,7 +7,7 @@ use limosa_interpose::site::Site;
 
 use crate::messages::{self, Fault};
 use crate::state::{self, State};
-use crate::{collective, mpi, place};
+use crate::{mpi, place};
 
 /// Lines of a rank's report that are printed.
 const MOST_LINES: usize = 10;
@@ -20,7 +20,6 @@ pub(crate) fn say(text: &str) {
 
 /// Says what is wrong at the end. All ranks of `MPI_COMM_WORLD` call this; afterwards nothing is checked any more.
 pub(crate) fn at_end() {
-    collective::poll_all();
     let Some(mut state) = state::lock().take() else { return };
     let faults = compare_messages(&mut state);
     if python::has_failed() {

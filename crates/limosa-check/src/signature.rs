@@ -6,7 +6,8 @@
 
 use std::collections::HashMap;
 
-use crate::{DATATYPES, mpi};
+use crate::mpi;
+use crate::names::DATATYPES;
 
 /// Basic types of an element that are looked at.
 const UNITS: usize = 256;

@@ -8,8 +8,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard};
 
 use limosa_interpose::next::PREDEFINED;
+use limosa_interpose::site::Site;
 
-use crate::collective::Check;
 use crate::messages::{Key, Note, Receives, Streams};
 use crate::mpi;
 use crate::signature::Signatures;
@@ -44,12 +44,37 @@ pub(crate) struct Comm {
     pub checks: Vec<Check>,
 }
 
+/// The exchange of what all ranks of a communicator say of a collective call, under way.
+pub(crate) struct Check {
+    pub number: u64,
+    pub request: usize,
+    /// Read and written by the library until the request is complete.
+    pub mine: Box<[i64]>,
+    pub all: Box<[i64]>,
+    pub comm: usize,
+    pub shadow: usize,
+    pub function: usize,
+    pub site: Site,
+    pub is_inter: bool,
+    pub me: i32,
+    /// What this rank says of the block of each other one, in bytes.
+    pub each: Option<Vec<u64>>,
+}
+
 /// What a call sends and receives.
 #[derive(Clone, Default)]
 pub(crate) struct Message {
     pub sends: Option<(Key, Note)>,
     /// The communicator's number, source, tag.
     pub receives: Option<(u64, i32, i32, Note)>,
+}
+
+/// What a call makes: the address of the request that it begins, or makes for many starts.
+#[derive(Clone, Copy)]
+pub(crate) enum Begins {
+    Nothing,
+    Request(usize),
+    Persistent(usize),
 }
 
 /// A request that is not complete, or persistent.
@@ -66,6 +91,23 @@ pub(crate) struct Request {
     pub posted: Option<u64>,
     /// The check of a collective call, by number.
     pub check: Option<u64>,
+}
+
+impl Request {
+    /// Returns a request as a call has made it.
+    pub(crate) fn new(call: &'static str, site: Site, begins: Begins, comm: u64, message: Message) -> Request {
+        Request {
+            call,
+            site: site.0,
+            comm,
+            message,
+            is_persistent: matches!(begins, Begins::Persistent(_)),
+            is_active: matches!(begins, Begins::Request(_)),
+            is_cancelled: false,
+            posted: None,
+            check: None,
+        }
+    }
 }
 
 pub(crate) struct State {
@@ -174,6 +216,16 @@ impl State {
             self.comms.remove(&number);
         }
         shadow
+    }
+
+    /// Notes the request that a successful call has made, if it makes one.
+    pub(crate) fn add_request(&mut self, begins: Begins, request: Request) {
+        let (Begins::Request(address) | Begins::Persistent(address)) = begins else { return };
+        // SAFETY: the call has succeeded, and written the handle there.
+        let handle = unsafe { mpi::handle(address) };
+        if handle != mpi::REQUEST_NULL {
+            self.requests.entry(handle).or_default().push(request);
+        }
     }
 
     /// A communicator in words.

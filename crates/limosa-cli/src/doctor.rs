@@ -17,8 +17,8 @@ use serde_json::json;
 mod between;
 mod program;
 
-use crate::message::{bytes, coloured, print};
-use crate::{Format, exit, installation, procfs, python, sys};
+use crate::message::{Format, bytes, coloured, print};
+use crate::{exit, installation, procfs, python, sys};
 
 /// Options of `limosa doctor`.
 #[derive(Args)]

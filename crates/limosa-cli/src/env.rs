@@ -6,8 +6,7 @@ use clap::Args;
 use limosa_job::config::{Audience, VARIABLES, parse};
 use serde_json::json;
 
-use crate::Format;
-use crate::message::{print, say};
+use crate::message::{Format, print, say};
 
 /// Options of `limosa env`.
 #[derive(Args)]

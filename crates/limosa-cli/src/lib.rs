@@ -26,7 +26,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 
 /// Run MPI programs on one or several hosts, show what they do, check the machine.
 #[derive(Parser)]
@@ -158,15 +158,6 @@ enum Command {
     Ps(ps::Options),
     /// Show where every rank of a job is now: the stacks of all its threads
     Stack(stack::Options),
-}
-
-/// How to write data.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people
-    Text,
-    /// For programs
-    Json,
 }
 
 /// Runs the command that the arguments of this process name.

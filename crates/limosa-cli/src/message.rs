@@ -1,8 +1,19 @@
-//! The command's messages on stderr: `limosa: ...` lines and `hint: ...` lines.
+//! The command's messages on stderr: `limosa: ...` lines and `hint: ...` lines; and what commands write on stdout.
 
 use std::io::{IsTerminal, Write};
 
+use clap::ValueEnum;
+
 pub use limosa_hang::words::{duration, ranks};
+
+/// How to write data.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
 
 /// Prints `limosa: text` and the hint, if there is one, on stderr.
 pub fn say(text: &str, hint: Option<&str>) {

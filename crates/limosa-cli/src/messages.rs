@@ -12,8 +12,8 @@ use limosa_device::files::format::{self, Label};
 use limosa_p2p::inspect::{Description, describe};
 use serde_json::{Value, json};
 
-use crate::message::{print, say};
-use crate::{Format, exit};
+use crate::exit;
+use crate::message::{Format, print, say};
 
 /// Options of `limosa messages`.
 #[derive(Args)]

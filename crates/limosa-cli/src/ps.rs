@@ -11,9 +11,9 @@ use limosa_job::{Peer, RankView, Record, monotonic_ns};
 use serde_json::{Value, json};
 
 use crate::hang::explain;
-use crate::message::{bytes, duration, print, say};
+use crate::message::{Format, bytes, duration, print, say};
 use crate::running::{Look, RunningJob, jobs, process, state};
-use crate::{Format, exit, procfs, stack};
+use crate::{exit, procfs, stack};
 
 /// Options of `limosa ps`.
 #[derive(Args)]

@@ -15,8 +15,9 @@
 use std::sync::Arc;
 
 use super::buffer::{Blocks, Buffer, check_apart};
+use super::by_messages;
 use super::kind::Collective;
-use super::select::{self, select_part};
+use super::select::select_part;
 use super::{Call, Schedule};
 use limosa_mpi::comm::{Comm, Inter};
 use limosa_mpi::consts::{MPI_PROC_NULL, MPI_ROOT};
@@ -104,7 +105,7 @@ pub fn bcast(call: &Call<'_>, inter: &Inter, buffer: Option<&Buffer>, part: Root
         _ => members.extend(&sides.local),
     }
     let buffer = buffer.expect("only idle processes have none");
-    let plan = select_part(Collective::Bcast, select::BCAST, members.len(), buffer.bytes(), None);
+    let plan = select_part(Collective::Bcast, by_messages::BCAST, members.len(), buffer.bytes(), None);
     s.over(&members, |s| plan(s, buffer, 0))?;
     Ok(s)
 }
@@ -194,7 +195,7 @@ fn reduce_here(s: &mut Schedule, sides: &Sides, send: &Buffer, op: &Arc<Op>) -> 
     op.check(&send.datatype)?;
     s.reduce_with(op.clone(), send.datatype.clone());
     let result = if sides.is_first(s) { Some(s.elements(send.count, &send.datatype)?) } else { None };
-    let plan = select_part(Collective::Reduce, select::REDUCE, sides.local.len(), send.bytes(), Some(op));
+    let plan = select_part(Collective::Reduce, by_messages::REDUCE, sides.local.len(), send.bytes(), Some(op));
     s.over(&sides.local, |s| plan(s, send, result.as_ref(), 0))?;
     s.wait();
     Ok(result)
@@ -241,7 +242,7 @@ pub fn allreduce(call: &Call<'_>, inter: &Inter, send: &Buffer, receive: &Buffer
         s.send(sides.remote, result.region());
         s.wait();
     }
-    let plan = select_part(Collective::Bcast, select::BCAST, sides.local.len(), receive.bytes(), None);
+    let plan = select_part(Collective::Bcast, by_messages::BCAST, sides.local.len(), receive.bytes(), None);
     s.over(&sides.local, |s| plan(s, receive, 0))?;
     Ok(s)
 }
@@ -271,7 +272,7 @@ pub fn reduce_scatter(
         let datatype = send.datatype.clone();
         parts = Some(Blocks::uneven(whole.base, counts, starts.collect(), datatype, "temporary memory")?);
     }
-    s.over(&sides.local, |s| select::SCATTER_ANY(s, parts.as_ref(), Some(receive), 0))?;
+    s.over(&sides.local, |s| by_messages::SCATTER_ANY(s, parts.as_ref(), Some(receive), 0))?;
     Ok(s)
 }
 

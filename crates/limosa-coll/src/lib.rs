@@ -45,6 +45,7 @@ mod background;
 pub mod barrier;
 pub mod bcast;
 mod buffer;
+mod by_messages;
 mod call_log;
 pub mod check;
 mod choice;

@@ -189,7 +189,7 @@ impl FabricDevice {
         let known = self.endpoint.know(&card.address);
         let known = known.map_err(|_| DeviceError::Corrupt { peer: of, what: "an address that makes no sense" })?;
         peer.place = Some((card.token, known));
-        peer.internet = reach::address_of(&card.provider, &card.address).filter(|_| self.trial_limit.is_some());
+        peer.internet = library::tcp_address(&card.provider, &card.address).filter(|_| self.trial_limit.is_some());
         Ok(true)
     }
 

@@ -13,52 +13,14 @@ use crate::error::{Result, error_of};
 use crate::fail;
 use crate::observe::{Awaits, Waiting};
 use crate::operation::{End, Operation};
-use crate::world::World;
+use crate::world::{SendBuffer, World};
 use limosa_p2p::matching::Envelope;
 use limosa_p2p::memory::Region;
 use limosa_p2p::{Engine, Interrupted, Mode, Started, View};
-use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A buffer that a program attached.
-#[derive(Debug)]
-pub struct SendBuffer {
-    address: usize,
-    bytes: usize,
-    used: Arc<AtomicUsize>,
-}
-
-impl SendBuffer {
-    fn new(address: usize, bytes: usize) -> Arc<SendBuffer> {
-        Arc::new(SendBuffer { address, bytes, used: Arc::default() })
-    }
-
-    fn is_automatic(&self) -> bool {
-        self.address == MPI_BUFFER_AUTOMATIC
-    }
-
-    /// Returns the address and length in bytes, as attached.
-    pub fn attached(&self) -> (usize, usize) {
-        (self.address, self.bytes)
-    }
-
-    /// Whether no message is left in it.
-    pub fn is_empty(&self) -> bool {
-        self.used.load(Ordering::Acquire) == 0
-    }
-
-    /// Waits until no message of this world is left in it.
-    ///
-    /// # Errors
-    /// [`Interrupted`]: some are.
-    pub fn flush(&self, world: &World) -> std::result::Result<(), Interrupted> {
-        world.engine().block_on(&mut |_| self.is_empty(), &Waiting::nothing_in_particular())
-    }
-}
-
-/// Its flush: every message that leaves it tells the engine, which looks again.
+/// The flush of a buffer: every message that leaves it tells the engine, which looks again.
 impl Operation for SendBuffer {
     fn start(self: Arc<Self>) -> Result<()> {
         Ok(())
@@ -104,22 +66,6 @@ pub enum BufferOwner<'a> {
     Comm(&'a Comm),
 }
 
-/// The buffers attached in a world, by context of the communicator, which is even. That of a session is under the odd
-/// number beside twice its own; the process's is under key 0, which is no context.
-#[derive(Default)]
-pub struct Buffers(Mutex<FxHashMap<u64, Arc<SendBuffer>>>);
-
-impl Buffers {
-    /// Waits until the messages of all buffers have been sent.
-    ///
-    /// # Errors
-    /// [`Interrupted`]: some have not.
-    pub(crate) fn flush_all(&self, world: &World) -> std::result::Result<(), Interrupted> {
-        let all: Vec<_> = self.0.lock().values().cloned().collect();
-        all.iter().try_for_each(|buffer| buffer.flush(world))
-    }
-}
-
 impl<'a> BufferOwner<'a> {
     fn key(self) -> u64 {
         match self {
@@ -163,7 +109,7 @@ pub fn attach(place: BufferOwner<'_>, address: usize, bytes: usize) -> Result<()
     if buffers.contains_key(&place.key()) {
         fail!(MPI_ERR_BUFFER, "a buffer for buffered sends is attached already: detach it first");
     }
-    buffers.insert(place.key(), SendBuffer::new(address, bytes));
+    buffers.insert(place.key(), Arc::new(SendBuffer { address, bytes, used: Arc::default() }));
     Ok(())
 }
 
@@ -174,9 +120,21 @@ pub fn attach(place: BufferOwner<'_>, address: usize, bytes: usize) -> Result<()
 /// [`Interrupted`]: it is still attached.
 pub fn detach(place: BufferOwner<'_>) -> std::result::Result<(usize, usize), Interrupted> {
     let Some(buffer) = find(place) else { return Ok((0, 0)) };
-    buffer.flush(place.world())?;
+    flush_buffer(&buffer, place.world())?;
     place.world().buffers.0.lock().remove(&place.key());
     Ok(buffer.attached())
+}
+
+/// Waits until no message is left in the buffer at this place.
+///
+/// # Errors
+/// [`Interrupted`]: some are.
+pub fn flush(place: BufferOwner<'_>) -> std::result::Result<(), Interrupted> {
+    find(place).map_or(Ok(()), |buffer| flush_buffer(&buffer, place.world()))
+}
+
+fn flush_buffer(buffer: &SendBuffer, world: &World) -> std::result::Result<(), Interrupted> {
+    buffer.flush(world.engine(), &Waiting::nothing_in_particular())
 }
 
 /// Returns the buffer at this place.
@@ -199,7 +157,7 @@ pub(crate) fn send(comm: &Comm, world: u32, envelope: &Envelope, region: &Region
     let data = check::without_header(region.len() as u64) as usize;
     let bytes = data + MPI_BSEND_OVERHEAD as usize;
     let used = buffer.used.fetch_add(bytes, Ordering::AcqRel);
-    if !buffer.is_automatic() && used + bytes > buffer.bytes {
+    if buffer.address != MPI_BUFFER_AUTOMATIC && used + bytes > buffer.bytes {
         give_back(&buffer.used, bytes, comm.engine());
         // Perhaps some of it is already on its way.
         comm.engine().poll();

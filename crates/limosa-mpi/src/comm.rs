@@ -53,7 +53,6 @@ pub(crate) use construct::ChildPlan;
 pub use construct::{SplitKind, hardware_resources};
 pub use hints::{Hint, Hints};
 pub use intercomm::Inter;
-pub use registry::Registry;
 
 /// Number of the context of `MPI_COMM_WORLD` among those of its world.
 const WORLD_CONTEXT: u64 = 0;

@@ -7,6 +7,7 @@
 use crate::attr;
 use crate::comm::Comm;
 use crate::error::Result;
+use crate::observe::Waiting;
 use crate::world::{self, World};
 use limosa_base::{clock, fork};
 use limosa_job::Job;
@@ -69,7 +70,7 @@ pub(crate) fn enter() -> Result<Arc<World>> {
 /// Ends the use of the job's world that [`enter`] began.
 pub(crate) fn leave(world: &World) {
     let mut users = USERS.lock();
-    world.leave();
+    world.leave(&Waiting::nothing_in_particular());
     *users -= 1;
     if *users == 0
         && let Some(job) = Job::current()

@@ -35,7 +35,7 @@ pub fn messages(world: &World) -> Vec<String> {
     }
     let describe = |message: Unreceived| {
         let (source, tag) = (message.envelope.source, message.envelope.tag);
-        let comm = world.comms.find(message.envelope.context);
+        let comm = Comm::find(world, message.envelope.context);
         if !message.sender_waits && !check::is_on() {
             return None;
         }

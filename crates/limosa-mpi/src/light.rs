@@ -23,7 +23,7 @@ pub fn object(short: Short) -> Option<Arc<Request>> {
         true => Direction::To { dest: label.peer.unwrap_or_default(), tag: label.tag.unwrap_or(MPI_ANY_TAG) },
         false => Direction::From { source: label.peer, tag: label.tag },
     };
-    let comm = of_light_requests().comms.find(label.context);
+    let comm = Comm::find(of_light_requests(), label.context);
     let transfer = Transfer::under_way(of_light_requests().engine(), id, comm.clone(), direction);
     Some(Request::light(comm, transfer))
 }
@@ -92,7 +92,7 @@ fn list_awaits(shorts: impl DoubleEndedIterator<Item = Short>, tell: &mut dyn Fn
     let mut comm: Option<Arc<Comm>> = None;
     for label in light.engine().open_labels(shorts.rev(), MOST_COUNTED).into_iter().rev() {
         if comm.as_ref().is_none_or(|comm| comm.context() != label.context) {
-            comm = light.comms.find(label.context);
+            comm = Comm::find(light, label.context);
         }
         if let Some(awaits) = awaits_message(comm.as_ref(), label.is_send, label.peer, label.tag) {
             tell(awaits);

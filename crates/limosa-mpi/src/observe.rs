@@ -469,7 +469,7 @@ impl Message {
 fn unreceived(comm: &Comm) -> Vec<Message> {
     let Some(engine) = comm.engine_if_any() else { return Vec::new() };
     let found = engine.some_unreceived().into_iter().filter_map(|(envelope, bytes)| {
-        let comm = comm.world().comms.find(envelope.context)?;
+        let comm = Comm::find(comm.world(), envelope.context)?;
         let bytes = check::without_header(bytes);
         Some(Message { name: comm.describe(), comm, source: envelope.source, tag: envelope.tag, bytes })
     });

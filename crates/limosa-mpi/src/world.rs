@@ -23,29 +23,31 @@ use limosa_job::config::{self, DeviceChoice, FileNotify, WaitMode};
 use limosa_job::{Job, JobError};
 use limosa_p2p::{
     Address, Cards, Device, DeviceId, Devices, Engine, FabricDevice, FileDevice, FileOptions, Folders, Links,
-    MessagesDevice, Notify, Options, Peer, Seats, ShmDevice, Wait, Wish,
+    MessagesDevice, Notify, Observer, Options, Peer, Seats, ShmDevice, Wait, Wish,
 };
 use parking_lot::Mutex;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::bsend::Buffers;
 use crate::check;
-use crate::comm::Registry;
 use crate::consts::MPI_ERR_INTERN;
 use crate::error::Result;
 use crate::fail;
 use crate::group::Group;
 use crate::mix::mix;
-use crate::observe::Waiting;
 use crate::tool::performance;
 use tracing::info;
 
+mod buffers;
 mod outsiders;
 mod parting;
+mod registry;
 
+pub use buffers::SendBuffer;
 pub(crate) use outsiders::{Hold, Terms, WORDS, machine};
 
+use buffers::Buffers;
 use outsiders::Outsiders;
+use registry::Registry;
 
 /// Keep contexts of spawned processes apart from others.
 const SPAWNED: u64 = 0x6c69_6d6f_7361_0005;
@@ -494,18 +496,18 @@ impl World {
         Ok(())
     }
 
-    /// Removes a user. The last one waits until all messages have been handed to the devices, and stops the helper
-    /// threads.
-    pub fn leave(&self) {
+    /// Removes a user. The last one waits until all messages have been handed to the devices, which `observer` learns,
+    /// and stops the helper threads.
+    pub fn leave(&self, observer: &dyn Observer) {
         let mut users = self.users.lock();
         *users -= 1;
         if *users > 0 {
             return;
         }
-        // An interrupted program ends without having waited for its last messages.
-        let flushed = self.buffers.flush_all(self);
         if let Some(engine) = &self.engine {
-            let _ = flushed.and_then(|()| engine.drain(&Waiting::nothing_in_particular()));
+            // An interrupted program ends without having waited for its last messages.
+            let flushed = self.buffers.flush_all(engine, observer);
+            let _ = flushed.and_then(|()| engine.drain(observer));
             engine.stop();
             self.say_farewell(engine);
             self.part_from_all();
@@ -519,8 +521,8 @@ impl World {
     /// Tells the members of communicators whose members disagree that this process answers nothing any more.
     fn say_farewell(&self, engine: &Engine) {
         let ended = engine.ended_groups();
-        let comms = ended.iter().filter_map(|context| self.comms.find(context & !1));
-        let mut peers: Vec<Peer> = comms.flat_map(|comm| comm.group().iter().collect::<Vec<_>>()).collect();
+        let groups = ended.iter().filter_map(|context| self.comms.group(context & !1));
+        let mut peers: Vec<Peer> = groups.flat_map(|group| group.iter().collect::<Vec<_>>()).collect();
         peers.sort_unstable();
         peers.dedup();
         if !peers.is_empty() {

@@ -4,9 +4,9 @@
 //! at most one message per peer is arriving. It goes to the receive that matched its first segment, or is held until a
 //! receive matches it.
 
+use crate::completion::RequestId;
 use crate::matching::Envelope;
 use crate::memory::Region;
-use crate::request::RequestId;
 use limosa_device::Peer;
 
 /// Destination of the segments of a message.

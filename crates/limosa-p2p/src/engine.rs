@@ -12,11 +12,12 @@
 //! outstanding. A blocked call sets `Asleep` before it sleeps, and `Awake` while it polls, so that urgent traffic does
 //! not also wake the helper.
 
+use crate::completion::{Completion, Failure, Label, RequestId, Short, Unknown};
 use crate::handlers::{self, Chapter, DeathHook, Handler};
 use crate::interrupt::Interrupted;
 use crate::matching::{Envelope, Pattern};
 use crate::memory::Region;
-use crate::request::{Completion, Failure, Label, Owner, Phase, RequestId, Short, Taken, Unknown};
+use crate::request::{Owner, Phase, Taken};
 use crate::state::{Begun, Concerns, Mode, ProtocolState};
 use limosa_base::alarm::Alarm;
 use limosa_base::biased::Biased;

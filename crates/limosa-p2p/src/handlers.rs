@@ -22,7 +22,7 @@
 //! traffic.
 
 use crate::Engine;
-use crate::request::Failure;
+use crate::completion::Failure;
 use crate::state::{Deferred, UnlockedJob};
 use limosa_device::{Meta, Peer, Urgency};
 use smallvec::SmallVec;

@@ -13,7 +13,7 @@
 //! or abandons a collective. If a partner is already copying, it waits for completion instead. Requests of the program
 //! stay pending. Without a hook nothing changes.
 
-use crate::request::{Completion, Failure};
+use crate::completion::{Completion, Failure};
 use limosa_base::thread;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};

@@ -5,6 +5,7 @@
 
 mod arriving;
 mod choice;
+mod completion;
 mod engine;
 mod handlers;
 pub mod inspect;
@@ -16,6 +17,7 @@ mod state;
 mod transfer;
 mod wire;
 
+pub use completion::{Completion, Failure, Label, Received, RequestId, Short, Unknown};
 pub use engine::{
     Attendant, Engine, FastWait, Holdings, Links, Listener, Matched, NotAwaited, Observer, Options, PanicHook, Started,
     Traffic, Unobserved, Unreceived, View, Wait, Words, in_service,
@@ -28,5 +30,5 @@ pub use limosa_device::messages::MessagesDevice;
 pub use limosa_device::shm::{HostMemory, NamedArea, Seats, ShmDevice};
 pub use limosa_device::sockets::{SocketDevice, Sockets};
 pub use limosa_device::{Address, Device, DeviceId, Devices, Meta, Peer, PeerMemory, Slice, Urgency, slice};
-pub use request::{Completion, Continuation, Failure, Label, Received, RequestId, Short, Unknown};
+pub use request::Continuation;
 pub use state::{Concerns, Mode, Needs, ProgramJob};

@@ -28,11 +28,12 @@
 
 use crate::arriving::{Arrival, ArrivalTarget, Arrivals};
 use crate::choice::Choice;
+use crate::completion::{Completion, Failure, RequestId};
 use crate::engine::{Listeners, SleepConditions, Traffic};
 use crate::handlers::{Actions, Handlers};
 use crate::matching::{Envelope, Matcher, Pattern};
 use crate::memory::Region;
-use crate::request::{Completion, Continuation, Failure, Owner, Phase, RequestId, Requests};
+use crate::request::{Continuation, Owner, Phase, Requests};
 use crate::transfer::{Pull, Push};
 use crate::wire::{self, Offer};
 use limosa_base::{clock, reserve};
@@ -53,8 +54,6 @@ use death::Deaths;
 pub use death::{Concerns, Needs};
 use sending::Waiting;
 
-/// Mean length of a piece, in bytes, from which pulling piece by piece is worthwhile.
-pub(crate) const MIN_PIECE: usize = 8 * 1024;
 /// Shortest message, in bytes, that both sides copy jointly: a shorter one is copied before the sender's help pays.
 const MIN_JOINT: usize = 128 * 1024;
 

@@ -1,12 +1,13 @@
 //! Copies of message bytes: within this process, and from or to a peer's memory.
 
+use crate::completion::RequestId;
 use crate::memory::Region;
-use crate::request::RequestId;
-use crate::state::MIN_PIECE;
 use crate::wire::Offer;
 use limosa_device::{Address, Peer, PeerMemory, Slice, Stretch, slice};
 use std::io;
 
+/// Mean length of a piece, in bytes, from which pulling piece by piece is worthwhile.
+pub(crate) const MIN_PIECE: usize = 8 * 1024;
 /// Bytes of the bounce buffer between a scattered region and a peer's memory.
 const BOUNCE_BYTES: usize = 256 * 1024;
 

@@ -31,8 +31,8 @@
 //!   panic;
 //! - a request id is looked up with its generation, and a packet about a request must come from that request's peer.
 
+use crate::completion::Failure;
 use crate::matching::{Envelope, Pattern};
-use crate::request::Failure;
 use limosa_device::{Meta, Peer};
 
 pub const EAGER: u8 = 1;

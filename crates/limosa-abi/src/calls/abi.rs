@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use limosa_mpi::{Result, consts, fail};
 
-use super::kinds::Info;
 use crate::args;
 use crate::cx::Cx;
 use crate::handles::Handle;
+use crate::kinds::Info;
 
 pub(crate) fn mpi_abi_get_version(_cx: &Cx, abi_major: &mut c_int, abi_minor: &mut c_int) -> Result<()> {
     (*abi_major, *abi_minor) = (consts::MPI_ABI_VERSION, consts::MPI_ABI_SUBVERSION);

@@ -9,11 +9,11 @@ use limosa_mpi::comm::Comm;
 use limosa_mpi::{Result, consts};
 
 use crate::args;
-use crate::calls::kinds;
+use crate::callback;
 use crate::cx::Cx;
-use crate::entry::callback;
 use crate::errors::answer;
 use crate::handles::Handle;
+use crate::kinds;
 
 /// The C type of the copy callbacks of all kinds of objects.
 type CCopy = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;

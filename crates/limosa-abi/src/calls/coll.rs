@@ -15,9 +15,9 @@ use limosa_mpi::Result;
 use crate::args::{IntArray, Late, LateCount};
 use crate::calls::form::Form;
 use crate::calls::inter::{self, Between, Elements};
-use crate::calls::kinds::{Communicator, Datatype, Operation};
 use crate::cx::Cx;
 use crate::handles::Handle;
+use crate::kinds::{Communicator, Datatype, Operation};
 
 /// `perform!(cx, form, comm, types, gather::{run, background}(&call, ...))` performs the operation by one of two
 /// functions that take the same arguments. The checks compare `types`.

@@ -10,9 +10,9 @@ use limosa_mpi::{Result, consts};
 
 use crate::args;
 use crate::calls::group::{comparison_code, register_group};
-use crate::calls::kinds;
 use crate::cx::Cx;
 use crate::handles::Handle;
+use crate::kinds;
 
 /// Registers a communicator that a call created. Returns `MPI_COMM_NULL` on a process without one.
 pub(crate) fn register_comm(cx: &Cx, comm: Option<Arc<Comm>>) -> Result<Handle> {

@@ -8,9 +8,9 @@ use limosa_mpi::{Error, Result, consts};
 use parking_lot::Mutex;
 
 use crate::args::{self, IntArray, OutInt};
-use crate::calls::kinds;
 use crate::cx::Cx;
 use crate::handles::Handle;
+use crate::kinds;
 use crate::status::Status;
 
 /// Registers a new derived type.

@@ -13,9 +13,9 @@ use limosa_mpi::{Result, consts, fail, instance};
 
 use crate::args;
 use crate::calls::comm::register_comm;
-use crate::calls::kinds;
 use crate::cx::Cx;
 use crate::handles::{Handle, Object};
+use crate::kinds;
 
 /// Handle of the communicator with the parents; 0 for none.
 static PARENT: AtomicUsize = AtomicUsize::new(0);

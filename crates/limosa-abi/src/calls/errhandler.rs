@@ -7,11 +7,11 @@ use std::sync::atomic::Ordering;
 use limosa_mpi::errhandler::{Action, Scope};
 use limosa_mpi::{Error, Result, consts, error_code};
 
-use crate::calls::kinds::{self, Errhandler};
-use crate::cx::{Cx, ErrorTarget};
-use crate::entry::callback;
-use crate::errors;
+use crate::callback;
+use crate::cx::Cx;
+use crate::errors::{self, ErrorTarget};
 use crate::handles::Handle;
+use crate::kinds::{self, Errhandler};
 
 /// The C type of the handlers of all kinds of objects.
 type HandlerFn = unsafe extern "C" fn(*mut Handle, *mut c_int, ...);
@@ -103,7 +103,7 @@ pub(crate) fn mpi_comm_call_errhandler(cx: &Cx, comm: &Arc<kinds::Communicator>,
     let text = error_code::own_string(errorcode).map_or_else(String::new, |text| format!(": {text}"));
     let detail = format!("the program itself raised this error{text}");
     let handle = Handle(comm.handle.load(Ordering::Relaxed));
-    errors::raise(cx, ErrorTarget::Comm(handle), Error::verbatim(errorcode, detail));
+    errors::raise(cx.name(), ErrorTarget::Comm(handle), Error::verbatim(errorcode, detail));
     Ok(())
 }
 

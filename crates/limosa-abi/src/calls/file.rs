@@ -9,14 +9,14 @@ use limosa_io::{Conversion, Extent};
 use limosa_mpi::{Error, Result, consts, error_code};
 
 use crate::args::{self, AnyFn, OutInt};
+use crate::callback;
 use crate::calls::datatype::handle_of_part;
 use crate::calls::errhandler::handle_of;
 use crate::calls::group::register_group;
-use crate::calls::kinds::{self, File};
-use crate::cx::{Cx, ErrorTarget};
-use crate::entry::callback;
-use crate::errors;
+use crate::cx::Cx;
+use crate::errors::{self, ErrorTarget};
 use crate::handles::Handle;
+use crate::kinds::{self, File};
 
 pub(crate) fn mpi_file_open(
     cx: &Cx,
@@ -183,7 +183,7 @@ pub(crate) fn mpi_file_call_errhandler(cx: &Cx, fh: &Arc<File>, errorcode: c_int
     let text = error_code::own_string(errorcode).map_or_else(String::new, |text| format!(": {text}"));
     let detail = format!("the program itself raised this error{text}");
     let handle = Handle(fh.handle.load(Ordering::Relaxed));
-    errors::raise(cx, ErrorTarget::File(handle), Error::verbatim(errorcode, detail));
+    errors::raise(cx.name(), ErrorTarget::File(handle), Error::verbatim(errorcode, detail));
     Ok(())
 }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use limosa_io::{AccessPosition, Buffer, Direction, Split};
 use limosa_mpi::Result;
 
-use crate::calls::kinds::{Datatype, File};
 use crate::calls::p2p::plain_region;
 use crate::cx::Cx;
 use crate::handles::Handle;
+use crate::kinds::{Datatype, File};
 use crate::status::Status;
 
 use Direction::{Read, Write};

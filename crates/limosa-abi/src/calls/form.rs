@@ -11,9 +11,9 @@ use limosa_mpi::operation::Operation;
 use limosa_mpi::request::Request;
 use limosa_mpi::{Result, check};
 
-use crate::calls::kinds::Communicator;
 use crate::cx::Cx;
 use crate::handles::Handle;
+use crate::kinds::Communicator;
 
 /// A form of a collective operation.
 pub(crate) trait Form {

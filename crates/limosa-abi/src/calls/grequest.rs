@@ -9,11 +9,11 @@ use limosa_mpi::operation::End;
 use limosa_mpi::request::Request;
 use limosa_mpi::{Error, Result, consts, fail};
 
-use crate::calls::kinds;
+use crate::callback;
 use crate::cx::Cx;
-use crate::entry::callback;
 use crate::errors::answer;
 use crate::handles::Handle;
+use crate::kinds;
 use crate::status::Status;
 
 #[cold]

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use limosa_mpi::group::{Comparison, Group, RankRange};
 use limosa_mpi::{Result, consts};
 
-use crate::calls::kinds;
 use crate::cx::Cx;
 use crate::handles::Handle;
+use crate::kinds;
 use crate::lifecycle;
 
 /// Returns the handle of a group that a call created; without members it is `MPI_GROUP_EMPTY`.

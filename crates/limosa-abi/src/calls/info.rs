@@ -8,9 +8,9 @@ use limosa_mpi::info::{Info, MAX_KEY_BYTES};
 use limosa_mpi::{Error, Result};
 
 use crate::args;
-use crate::calls::kinds;
 use crate::cx::Cx;
 use crate::handles::Handle;
+use crate::kinds;
 
 pub(crate) fn mpi_info_create(cx: &Cx, info: &mut Handle) -> Result<()> {
     *info = cx.register(Info::new())?;

@@ -13,8 +13,8 @@ use limosa_mpi::{Error, Result, consts};
 
 use crate::args::{Late, LateCount};
 use crate::calls::form::Form;
-use crate::calls::kinds::{Communicator, Datatype, Operation};
 use crate::cx::Cx;
+use crate::kinds::{Communicator, Datatype, Operation};
 
 /// A collective on an intercommunicator.
 pub(crate) struct Between<'a> {

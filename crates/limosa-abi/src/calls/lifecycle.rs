@@ -7,9 +7,9 @@ use std::thread::{self, ThreadId};
 use limosa_mpi::{Result, consts, fail, instance};
 
 use crate::calls::dynamic;
-use crate::calls::kinds::{Communicator, Info};
 use crate::cx::Cx;
 use crate::handles::{Handle, Object};
+use crate::kinds::{Communicator, Info};
 use crate::{lifecycle, origins, python, site};
 
 static MAIN_THREAD: OnceLock<ThreadId> = OnceLock::new();

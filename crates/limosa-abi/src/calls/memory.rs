@@ -7,9 +7,9 @@ use std::sync::Arc;
 use limosa_mpi::{Error, Result, consts, instance};
 use limosa_rma::allocated::{self, LINE, alignment};
 
-use super::kinds::Info;
 use crate::args;
 use crate::cx::Cx;
+use crate::kinds::Info;
 
 /// Head at the end of the bytes that precede a block: its size and alignment.
 type Head = [usize; 2];

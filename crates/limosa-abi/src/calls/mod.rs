@@ -5,7 +5,7 @@
 //! its large-count form. The build script finds the line and generates the exported functions to call it. A line
 //! `pub(crate) fn plan_xyz(` does this for all forms of the operation `MPI_Xyz` at once (`MPI_Xyz`, `MPI_Ixyz`,
 //! `MPI_Xyz_init`; `forms` in `api/roles.json`). A new file needs a `pub(crate) mod` line below; a new kind of object a
-//! line in [`kinds`].
+//! line in [`kinds`](crate::kinds).
 //!
 //! # Convention
 //!
@@ -41,7 +41,7 @@
 //! | status, in or inout | `&Status`, `&mut Status` | null pointer |
 //! | statuses | `*mut Status` | nothing; null is `MPI_STATUSES_IGNORE` |
 //! | buffer, attribute value, extra state | `*mut c_void` | nothing |
-//! | function | `Option<callback::MPI_Xyz_function>` from [`entry`](crate::entry) | nothing; 0 or 1: maybe predefined |
+//! | function | `Option<callback::MPI_Xyz_function>` from [`callback`](crate::callback) | nothing; 0 or 1: maybe predefined |
 //! | function with a twin | `AnyFn` | nothing; `cx.large()` says which type it has |
 //!
 //! In `MPI_T_*` every pointer and handle arrives raw. In the base function, parameters that only the twin has
@@ -68,7 +68,6 @@ pub(crate) mod grequest;
 pub(crate) mod group;
 pub(crate) mod info;
 pub(crate) mod inter;
-pub(crate) mod kinds;
 pub(crate) mod lifecycle;
 pub(crate) mod memory;
 pub(crate) mod neighbour;

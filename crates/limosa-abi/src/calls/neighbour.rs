@@ -9,9 +9,9 @@ use limosa_mpi::Result;
 
 use crate::args::{IntArray, Late, LateCount};
 use crate::calls::form::Form;
-use crate::calls::kinds::{Communicator, Datatype};
 use crate::cx::Cx;
 use crate::handles::Handle;
+use crate::kinds::{Communicator, Datatype};
 
 /// One side of a neighbour exchange: the buffer, its number of blocks, and the names of its arguments (the buffer, the
 /// counts, the displacements and the datatypes).

@@ -8,10 +8,10 @@ use limosa_mpi::op::{Op, UserFunction};
 use limosa_mpi::{Error, Result, consts};
 
 use crate::args::AnyFn;
-use crate::calls::kinds;
+use crate::callback;
 use crate::cx::Cx;
-use crate::entry::callback;
 use crate::handles::{Handle, HandleTable, Object};
+use crate::kinds;
 
 /// Calls `function` with a handle of the datatype. A type that was freed while an operation still uses it gets a
 /// temporary handle.

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use limosa_base::readable::is_readable;
 use limosa_mpi::bsend::{self, BufferOwner};
@@ -15,9 +16,9 @@ use limosa_mpi::request::Request;
 use limosa_mpi::{Region, Result, fail};
 
 use crate::args::{self, OutInt};
-use crate::calls::kinds::{self, Communicator, Datatype};
 use crate::cx::Cx;
 use crate::handles::Handle;
+use crate::kinds::{self, Communicator, Datatype};
 use crate::lifecycle;
 use crate::status::Status;
 
@@ -336,7 +337,7 @@ pub(crate) fn mpi_mrecv(
     let Some((taken, request)) = receive_message(cx, buf, count, datatype, message)? else {
         return finish(status, End::proc_null());
     };
-    super::request::blame(cx, Some(taken.comm()));
+    cx.blame(Handle(taken.comm().handle.load(Ordering::Relaxed)));
     let requests = [Some(request)];
     // The message has arrived, or is arriving.
     limosa_mpi::request::wait_for_certain(&requests);
@@ -383,10 +384,7 @@ pub(crate) fn detach(place: BufferOwner<'_>, buffer_addr: *mut c_void, size: Out
 }
 
 pub(crate) fn flush(place: BufferOwner<'_>) -> Result<()> {
-    if let Some(buffer) = bsend::find(place) {
-        buffer.flush(place.world())?;
-    }
-    Ok(())
+    Ok(bsend::flush(place)?)
 }
 
 /// Creates a request that is complete when no message is left in the buffer.

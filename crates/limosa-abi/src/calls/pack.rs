@@ -7,8 +7,8 @@ use limosa_mpi::datatype::Datatype;
 use limosa_mpi::{Error, Result, consts};
 
 use crate::args::{self, OutInt};
-use crate::calls::kinds;
 use crate::cx::Cx;
+use crate::kinds;
 
 /// Does the checks that all data-moving calls share. Returns the packed length in bytes.
 fn check(datatype: &Datatype, buffer: *mut c_void, count: i64, arg: &str, size: i64, size_arg: &str) -> Result<usize> {

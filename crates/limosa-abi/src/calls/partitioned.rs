@@ -9,9 +9,9 @@ use limosa_mpi::{Error, Result, check, consts, fail};
 
 use super::p2p::plain_region;
 use super::request::blame;
-use crate::calls::kinds::{self, Communicator, Datatype};
 use crate::cx::Cx;
 use crate::handles::Handle;
+use crate::kinds::{self, Communicator, Datatype};
 
 fn divide(buf: *mut c_void, partitions: i64, count: i64, datatype: &Arc<Datatype>) -> Result<Partitions> {
     let Some(elements) = partitions.checked_mul(count).filter(|all| all.checked_mul(datatype.size()).is_some()) else {

@@ -15,10 +15,10 @@ use limosa_mpi::request::{self, Request};
 use limosa_mpi::{Error, Result, consts};
 
 use super::p2p::{finish, report};
-use crate::calls::kinds;
 use crate::cx::Cx;
 use crate::errors;
 use crate::handles::Handle;
+use crate::kinds;
 use crate::status::Status;
 
 const NULL: Handle = Handle::predefined(consts::MPI_REQUEST_NULL);
@@ -90,7 +90,7 @@ fn finish_several(cx: &Cx, mut statuses: Option<&mut [Status]>, ends: Vec<End>) 
         if let Some(status) = statuses.as_mut().and_then(|s| s.get_mut(i)) {
             report(Some(status), &end);
             if failed > 0 {
-                status.error = end.error.as_ref().map_or(consts::MPI_SUCCESS, |e| errors::code(cx, e));
+                status.error = end.error.as_ref().map_or(consts::MPI_SUCCESS, |e| errors::code(cx.name(), e));
             }
         }
         first = first.or(end.error);
@@ -139,7 +139,7 @@ fn wait_light(cx: &Cx, handles: &mut [Handle], mut statuses: Option<&mut [Status
     let Some((_, first)) = failed.first() else { return Ok(()) };
     if let Some(statuses) = &mut statuses {
         statuses.iter_mut().for_each(|status| status.error = consts::MPI_SUCCESS);
-        failed.iter().for_each(|(i, error)| statuses[*i].error = errors::code(cx, error));
+        failed.iter().for_each(|(i, error)| statuses[*i].error = errors::code(cx.name(), error));
     }
     Err(in_status(failed.len(), first, statuses.is_none()))
 }
@@ -354,7 +354,7 @@ fn show(cx: &Cx, status: Option<&mut Status>, end: &End) {
     let Some(status) = status else { return };
     report(Some(status), end);
     if let Some(error) = &end.error {
-        status.error = errors::code(cx, error);
+        status.error = errors::code(cx.name(), error);
     }
 }
 

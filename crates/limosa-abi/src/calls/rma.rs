@@ -8,10 +8,10 @@ use limosa_mpi::request::Request;
 use limosa_mpi::{Result, check, fail};
 use limosa_rma::{At, Origin};
 
-use crate::calls::kinds::{Datatype, Operation, Window};
 use crate::calls::p2p::plain_region;
 use crate::cx::Cx;
 use crate::handles::Handle;
+use crate::kinds::{Datatype, Operation, Window};
 
 /// Returns the target side of an access.
 fn at<'a>(rank: c_int, disp: i64, count: i64, datatype: &'a Arc<Datatype>) -> At<'a> {

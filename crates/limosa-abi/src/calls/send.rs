@@ -7,9 +7,9 @@ use limosa_mpi::Result;
 use limosa_mpi::p2p::{self, SendMode};
 
 use super::p2p::{issue, region};
-use crate::calls::kinds::{Communicator, Datatype};
 use crate::cx::Cx;
 use crate::handles::Handle;
+use crate::kinds::{Communicator, Datatype};
 
 pub(crate) fn mpi_send(
     _cx: &Cx,

@@ -12,9 +12,11 @@ use crate::args::{self, OutInt};
 use crate::calls::comm::register_comm;
 use crate::calls::errhandler::handle_of;
 use crate::calls::group::register_group;
-use crate::calls::{kinds, p2p};
-use crate::cx::{Cx, ErrorTarget};
+use crate::calls::p2p;
+use crate::cx::Cx;
+use crate::errors::ErrorTarget;
 use crate::handles::Handle;
+use crate::kinds;
 use crate::{errors, lifecycle, site};
 
 pub(crate) fn mpi_session_init(
@@ -175,7 +177,7 @@ pub(crate) fn mpi_session_call_errhandler(cx: &Cx, session: &Arc<kinds::Session>
     let text = error_code::own_string(errorcode).map_or_else(String::new, |text| format!(": {text}"));
     let handle = Handle(session.handle.load(Ordering::Relaxed));
     errors::raise(
-        cx,
+        cx.name(),
         ErrorTarget::Session(handle),
         Error::verbatim(errorcode, format!("the program itself raised this error{text}")),
     );

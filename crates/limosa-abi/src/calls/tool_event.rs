@@ -12,8 +12,8 @@ use limosa_mpi::tool::{error, index};
 use limosa_mpi::{Result, consts};
 
 use super::tool::{SOURCE, find, invalid, put, put_info, put_text};
+use crate::callback;
 use crate::cx::Cx;
-use crate::entry::callback;
 use crate::handles::Handle;
 
 /// Displacement of the second element, and bytes of both elements.

@@ -9,9 +9,9 @@ use limosa_mpi::{Error, Result, consts};
 
 use crate::args::at_least;
 use crate::calls::comm::register_comm;
-use crate::calls::kinds;
 use crate::cx::Cx;
 use crate::handles::Handle;
+use crate::kinds;
 
 /// Returns `n` logicals of a C array.
 fn logicals(cx: &Cx, start: *const c_int, n: usize, arg: &str) -> Result<Vec<bool>> {

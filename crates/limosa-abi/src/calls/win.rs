@@ -11,10 +11,10 @@ use crate::args::{self, OutInt};
 use crate::calls::attr::give;
 use crate::calls::errhandler::handle_of;
 use crate::calls::group::register_group;
-use crate::calls::kinds::{self, Window};
-use crate::cx::{Cx, ErrorTarget};
-use crate::errors;
+use crate::cx::Cx;
+use crate::errors::{self, ErrorTarget};
 use crate::handles::Handle;
+use crate::kinds::{self, Window};
 use crate::latest;
 
 fn make(
@@ -214,7 +214,7 @@ pub(crate) fn mpi_win_call_errhandler(cx: &Cx, win: &Arc<Window>, errorcode: c_i
     error_code::class_of(errorcode)?;
     let text = error_code::own_string(errorcode).map_or_else(String::new, |text| format!(": {text}"));
     let detail = format!("the program itself raised this error{text}");
-    errors::raise(cx, ErrorTarget::Win(Handle(handle(win))), Error::verbatim(errorcode, detail));
+    errors::raise(cx.name(), ErrorTarget::Win(Handle(handle(win))), Error::verbatim(errorcode, detail));
     Ok(())
 }
 

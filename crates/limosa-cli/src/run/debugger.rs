@@ -5,8 +5,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use super::options::{Debugger, Options, Stdin};
-use super::plan::{App, Plan, RUN_SCRIPT, Unusable, find_python, in_folders, is_python, is_run_by_interpreter};
+use super::options::{Debugger, Options, Stdin, Unusable};
+use super::plan::{App, Plan, RUN_SCRIPT, find_python, in_folders, is_python, is_run_by_interpreter};
 
 /// What Python does with a script under pdb; a Python that has no package `limosa` uses pdb alone.
 const UNDER_PDB: &str = "\

@@ -6,32 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::plan::Unusable;
-
-/// Where output goes besides, or instead of, the launcher's own streams.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Destination {
-    /// The folder.
-    pub folder: PathBuf,
-    /// Output is shown by the launcher too.
-    pub copy: bool,
-}
-
-impl std::str::FromStr for Destination {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Destination, String> {
-        let (folder, copy) = match text.rsplit_once(':') {
-            Some((folder, "nocopy")) => (folder, false),
-            Some((folder, "copy")) => (folder, true),
-            _ => (text, true),
-        };
-        if folder.is_empty() {
-            return Err("give a folder, with `:nocopy` behind it if output is to go there only".into());
-        }
-        Ok(Destination { folder: folder.into(), copy })
-    }
-}
+use super::options::{Destination, Unusable};
 
 /// The open files of all ranks.
 pub struct RankFiles {
@@ -89,15 +64,6 @@ fn unusable(what: &str, path: &Path, error: &io::Error) -> Unusable {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_folder_may_say_that_output_goes_nowhere_else() {
-        let parse = |text: &str| text.parse::<Destination>().map(|to| (to.folder, to.copy));
-        assert_eq!(parse("out"), Ok(("out".into(), true)));
-        assert_eq!(parse("a:b:nocopy"), Ok(("a:b".into(), false)));
-        assert_eq!(parse("a:b"), Ok(("a:b".into(), true)));
-        assert!(parse("").is_err() && parse(":nocopy").is_err());
-    }
 
     #[test]
     fn numbers_of_ranks_have_the_same_length() {

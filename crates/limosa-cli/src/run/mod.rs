@@ -16,6 +16,7 @@ mod other;
 mod outcome;
 pub mod output;
 mod patience;
+mod placement;
 pub mod plan;
 mod profile;
 mod rank;
@@ -51,7 +52,7 @@ struct Settings {
     bind_to: BindTo,
     report_bindings: bool,
     show_map: bool,
-    output: Option<files::Destination>,
+    output: Option<options::Destination>,
     /// The rank under a debugger.
     debugged: Option<Debugged>,
     /// MPI_UNIVERSE_SIZE.
@@ -79,7 +80,7 @@ pub fn main(called: &str, args: &[OsString]) -> ExitCode {
     if other == Some("list") {
         return list_libraries(called);
     }
-    let unusable = |error: plan::Unusable| {
+    let unusable = |error: options::Unusable| {
         say(&error.what, error.hint.as_deref());
         ExitCode::from(exit::USAGE)
     };

@@ -12,9 +12,7 @@ use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
 use limosa_job::config::{self, OnHang};
 
 use super::binding::BindTo;
-use super::files::Destination;
 use super::foreign::{self, Dropped, Meaning};
-use super::hosts::MapBy;
 
 const LONG_HELP: &str = "\
 Examples:
@@ -330,6 +328,91 @@ impl Dialect {
     }
 }
 
+/// Which hosts get ranks (`--map-by`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapBy {
+    /// The slots of the hosts in turn.
+    Slot,
+    /// One rank on each host.
+    Node,
+    /// So many ranks on each host.
+    PerNode(u32),
+}
+
+impl std::str::FromStr for MapBy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<MapBy, String> {
+        let (what, qualifiers) = match text.strip_prefix("ppr:") {
+            // The number and the part belong together.
+            Some(rest) => match rest.match_indices(':').nth(1) {
+                Some((at, _)) => (&text[..4 + at], &text[4 + at + 1..]),
+                None => (text, ""),
+            },
+            None => text.split_once(':').unwrap_or((text, "")),
+        };
+        let is_usual = |word: &str| {
+            let word = word.to_ascii_lowercase();
+            ["", "oversubscribe", "nooversubscribe", "nolocal", "hwtcpus", "corecpus"].contains(&word.as_str())
+        };
+        if let Some(word) = qualifiers.split([':', ',']).find(|word| !is_usual(word)) {
+            return Err(format!("`{word}` is not supported; --bind-to says what ranks are bound to (PE=N does not)"));
+        }
+        match what {
+            "node" => Ok(MapBy::Node),
+            // Parts of a host: ranks on it are consecutive in any case.
+            "slot" | "core" | "hwthread" | "socket" | "package" | "numa" | "l1cache" | "l2cache" | "l3cache" => {
+                Ok(MapBy::Slot)
+            }
+            _ => what
+                .strip_prefix("ppr:")
+                .and_then(|rest| rest.strip_suffix(":node"))
+                .and_then(|number| number.parse().ok().filter(|number| *number > 0))
+                .map(MapBy::PerNode)
+                .ok_or("give slot, node or ppr:N:node".into()),
+        }
+    }
+}
+
+/// Where output goes besides, or instead of, the launcher's own streams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Output is shown by the launcher too.
+    pub copy: bool,
+}
+
+impl std::str::FromStr for Destination {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Destination, String> {
+        let (folder, copy) = match text.rsplit_once(':') {
+            Some((folder, "nocopy")) => (folder, false),
+            Some((folder, "copy")) => (folder, true),
+            _ => (text, true),
+        };
+        if folder.is_empty() {
+            return Err("give a folder, with `:nocopy` behind it if output is to go there only".into());
+        }
+        Ok(Destination { folder: folder.into(), copy })
+    }
+}
+
+/// Why options cannot be carried out: what is wrong, and what to do.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unusable {
+    /// One sentence.
+    pub what: String,
+    /// One sentence.
+    pub hint: Option<String>,
+}
+
+/// Returns an error of these two sentences.
+pub fn unusable<T>(what: impl Into<String>, hint: impl Into<Option<String>>) -> Result<T, Unusable> {
+    Err(Unusable { what: what.into(), hint: hint.into() })
+}
+
 /// True if the command line is `--mpi list` and nothing else.
 pub fn asks_for_libraries(args: &[OsString]) -> bool {
     let words: Vec<&str> = args.iter().filter_map(|arg| arg.to_str()).collect();
@@ -493,6 +576,15 @@ mod tests {
     fn line(text: &str) -> Vec<Options> {
         let args: Vec<OsString> = text.split_whitespace().map(OsString::from).collect();
         parse("limosa run", &args).unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn a_folder_may_say_that_output_goes_nowhere_else() {
+        let parse = |text: &str| text.parse::<Destination>().map(|to| (to.folder, to.copy));
+        assert_eq!(parse("out"), Ok(("out".into(), true)));
+        assert_eq!(parse("a:b:nocopy"), Ok(("a:b".into(), false)));
+        assert_eq!(parse("a:b"), Ok(("a:b".into(), true)));
+        assert!(parse("").is_err() && parse(":nocopy").is_err());
     }
 
     #[test]

@@ -13,9 +13,8 @@ use std::process::{Command, ExitCode, ExitStatus};
 use serde_json::Value;
 
 use super::foreign;
-use super::hosts::MapBy;
-use super::options::{Options, Stdin};
-use super::plan::{App, Plan, Unusable};
+use super::options::{MapBy, Options, Stdin, Unusable};
+use super::plan::{App, Plan};
 use super::profile::{self, preload};
 use super::tuning;
 use crate::message::say;

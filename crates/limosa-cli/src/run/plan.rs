@@ -13,8 +13,8 @@ use limosa_job::control::Program;
 use rustix::fs::Access;
 
 use super::binding::BindTo;
-use super::hosts::{self, Placement};
-use super::options::{self, Options, Stdin, pairs};
+use super::options::{self, Options, Stdin, Unusable, pairs, unusable};
+use super::placement::{self, Placement};
 use crate::python;
 
 /// What to start.
@@ -59,20 +59,7 @@ pub struct App {
     pub wdir: Option<PathBuf>,
 }
 
-/// Why there is no plan: what is wrong, and what to do.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Unusable {
-    /// One sentence.
-    pub what: String,
-    /// One sentence.
-    pub hint: Option<String>,
-}
-
 type Result<T> = std::result::Result<T, Unusable>;
-
-fn unusable<T>(what: impl Into<String>, hint: impl Into<Option<String>>) -> Result<T> {
-    Err(Unusable { what: what.into(), hint: hint.into() })
-}
 
 /// Octave without windows.
 const OCTAVE: &str = "octave-cli";
@@ -95,7 +82,7 @@ pub fn plan(sections: &[Options]) -> Result<Plan> {
     }
     // The hosts of another library are its launcher's business.
     let (counts, placement) = match options::library(sections) {
-        None => hosts::place(sections)?,
+        None => placement::place(sections)?,
         Some(_) => (sections.iter().map(|section| section.count.unwrap_or(1)).collect(), Placement::default()),
     };
     let mut apps = Vec::new();
@@ -182,7 +169,7 @@ pub fn spawned(program: &Program, spawner: &App, folder: &Path, placement: &Plac
     section.command = program.words.iter().map(|word| text(word)).collect();
     section.wdir = Some(value(b"wdir").map_or_else(|| folder.to_owned(), |dir| folder.join(dir)));
     section.host = value(b"host").map(|host| host.to_string_lossy().into_owned());
-    let hosts = hosts::of_spawn(&section, placement)?;
+    let hosts = placement::of_spawn(&section, placement)?;
     let own = value(b"env").unwrap_or_default();
     let own: Vec<OsString> =
         own.as_bytes().split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(text).collect();

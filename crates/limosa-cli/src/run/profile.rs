@@ -5,8 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::options::Options;
-use super::plan::{App, Plan, Unusable};
+use super::options::{Options, Unusable};
+use super::plan::{App, Plan};
 use crate::message::say;
 use crate::{installation, python};
 

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use limosa_job::{ENV_COLL_TUNED, config};
 use serde_json::Value;
 
-use super::options::Options;
-use super::plan::{Plan, Unusable};
+use super::options::{Options, Unusable};
+use super::plan::Plan;
 use super::profile::preload;
 use crate::installation;
 use crate::message::say;

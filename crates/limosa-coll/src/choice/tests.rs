@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::SharedPath::{Direct, Messages, Rounds, Slots};
 use super::*;
-use crate::select;
+use crate::{by_messages, select};
 
 fn with(text: &str) -> Choices {
     let mut table = Table::builtin();
@@ -55,15 +55,15 @@ fn every_algorithm_by_messages_has_a_plan_of_its_name() {
         planned.sort_unstable();
         assert_eq!(known, planned, "{name}");
     }
-    check("barrier", select::BARRIER);
-    check("bcast", select::BCAST);
-    check("gather", select::GATHER);
-    check("scatter", select::SCATTER);
-    check("allgather", select::ALLGATHER);
-    check("alltoall", select::ALLTOALL);
-    check("reduce", select::REDUCE);
-    check("allreduce", select::ALLREDUCE);
-    check("reduce_scatter", select::REDUCE_SCATTER);
+    check("barrier", by_messages::BARRIER);
+    check("bcast", by_messages::BCAST);
+    check("gather", by_messages::GATHER);
+    check("scatter", by_messages::SCATTER);
+    check("allgather", by_messages::ALLGATHER);
+    check("alltoall", by_messages::ALLTOALL);
+    check("reduce", by_messages::REDUCE);
+    check("allreduce", by_messages::ALLREDUCE);
+    check("reduce_scatter", by_messages::REDUCE_SCATTER);
 }
 
 #[test]

@@ -23,11 +23,12 @@
 use std::sync::Arc;
 
 use super::buffer::{Blocks, Buffer};
+use super::by_messages;
 use super::choice::Subject;
 use super::hosts::Leaders;
 use super::run::run;
 use super::schedule::{Member, Schedule, Temporary, loose_elements};
-use super::select::{self, select_part};
+use super::select::select_part;
 use super::shared::{self, HostGroup};
 use super::{Call, Collective};
 use smallvec::SmallVec;
@@ -232,43 +233,43 @@ impl StageOperation {
         match self {
             StageOperation::Arrive { root } => barrier::arrive(s, *root),
             StageOperation::Release { root } => barrier::release(s, *root),
-            StageOperation::Barrier => select_part(Collective::Barrier, select::BARRIER, size, 0, None)(s),
+            StageOperation::Barrier => select_part(Collective::Barrier, by_messages::BARRIER, size, 0, None)(s),
             StageOperation::Bcast { buffer, root } => {
-                select_part(Collective::Bcast, select::BCAST, size, buffer.bytes(), None)(s, buffer, *root)?;
+                select_part(Collective::Bcast, by_messages::BCAST, size, buffer.bytes(), None)(s, buffer, *root)?;
             }
             StageOperation::Gather { send, receive, root, most, even } => {
                 let plan = if *even {
-                    select_part(Collective::Gather, select::GATHER, size, *most, None)
+                    select_part(Collective::Gather, by_messages::GATHER, size, *most, None)
                 } else {
-                    select::GATHER_ANY
+                    by_messages::GATHER_ANY
                 };
                 plan(s, send.as_ref(), receive.as_ref(), *root)?;
             }
             StageOperation::Scatter { send, receive, root, most, even } => {
                 let plan = if *even {
-                    select_part(Collective::Scatter, select::SCATTER, size, *most, None)
+                    select_part(Collective::Scatter, by_messages::SCATTER, size, *most, None)
                 } else {
-                    select::SCATTER_ANY
+                    by_messages::SCATTER_ANY
                 };
                 plan(s, send.as_ref(), receive.as_ref(), *root)?;
             }
             StageOperation::Allgather { send, receive } => {
                 let all = (0..size).map(|rank| receive.bytes(rank)).fold(0, usize::saturating_add);
                 let plan = match receive.are_even() {
-                    true => select_part(Collective::Allgather, select::ALLGATHER, size, receive.bytes(0), None),
-                    false => select_part(Subject::ALLGATHERV, select::ALLGATHER, size, all, None),
+                    true => select_part(Collective::Allgather, by_messages::ALLGATHER, size, receive.bytes(0), None),
+                    false => select_part(Subject::ALLGATHERV, by_messages::ALLGATHER, size, all, None),
                 };
                 plan(s, send.as_ref(), receive)?;
             }
             StageOperation::Alltoall { send, receive } => {
-                select_part(Collective::Alltoall, select::ALLTOALL, size, receive.most_bytes(size), None)(
+                select_part(Collective::Alltoall, by_messages::ALLTOALL, size, receive.most_bytes(size), None)(
                     s,
                     Some(send),
                     receive,
                 )?;
             }
             StageOperation::Reduce { input, result, root } => {
-                select_part(Collective::Reduce, select::REDUCE, size, input.bytes(), op)(
+                select_part(Collective::Reduce, by_messages::REDUCE, size, input.bytes(), op)(
                     s,
                     input,
                     result.as_ref(),
@@ -276,7 +277,7 @@ impl StageOperation {
                 )?;
             }
             StageOperation::Allreduce { input, result } => {
-                select_part(Collective::Allreduce, select::ALLREDUCE, size, input.bytes(), op)(s, input, result)?;
+                select_part(Collective::Allreduce, by_messages::ALLREDUCE, size, input.bytes(), op)(s, input, result)?;
             }
         }
         Ok(())

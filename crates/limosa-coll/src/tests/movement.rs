@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::exchange::Messages;
-use crate::{allgather, alltoall, barrier, bcast, gather, one_step, scatter, select};
+use crate::{allgather, alltoall, barrier, by_messages, gather, one_step, scatter};
 
 /// Calls `test` with ranks, count, timing and datatype of all combinations.
 fn for_each_case(test: impl Fn(&[Arc<Comm>], usize, Timing, &Arc<Datatype>)) {
@@ -64,7 +64,7 @@ fn in_a_barrier_by_messages_in_one_step_each_hears_from_each() {
     }
 }
 
-fn bcast_delivers(plan: select::Bcast) {
+fn bcast_delivers(plan: by_messages::Bcast) {
     for_each_case(|comms, count, timing, datatype| {
         for root in 0..comms.len() {
             let message = content(root, 0, bytes(count, datatype));
@@ -79,7 +79,7 @@ fn bcast_delivers(plan: select::Bcast) {
 
 #[test]
 fn every_bcast_delivers() {
-    for (name, plan) in select::BCAST {
+    for (name, plan) in by_messages::BCAST {
         println!("{name}");
         bcast_delivers(*plan);
     }
@@ -91,11 +91,13 @@ fn bcast_in_slices_delivers_between_datatypes_of_one_signature() {
     let message = content(0, 0, 56 * 100);
     let memories =
         [Memory::with(&message, &int), Memory::new(700, &gaps), Memory::new(700, &backwards), Memory::new(1400, &int)];
-    run_all(&world(4), Timing::Late, |_, s, rank| bcast::scatter_exchange::plan(s, &memories[rank].buffer(), 0));
+    run_all(&world(4), Timing::Late, |_, s, rank| {
+        by_messages::bcast::scatter_exchange::plan(s, &memories[rank].buffer(), 0)
+    });
     assert!(memories.iter().all(|memory| memory.data() == message));
 }
 
-fn gather_collects(plan: select::Gather) {
+fn gather_collects(plan: by_messages::Gather) {
     for_each_case(|comms, count, timing, datatype| {
         let (size, length) = (comms.len(), bytes(count, datatype));
         for (root, in_place) in (0..size).flat_map(|root| [(root, false), (root, true)]) {
@@ -116,13 +118,13 @@ fn gather_collects(plan: select::Gather) {
 
 #[test]
 fn every_gather_collects() {
-    for (name, plan) in select::GATHER {
+    for (name, plan) in by_messages::GATHER {
         println!("{name}");
         gather_collects(*plan);
     }
 }
 
-fn scatter_distributes(plan: select::Scatter) {
+fn scatter_distributes(plan: by_messages::Scatter) {
     for_each_case(|comms, count, timing, datatype| {
         let (size, length) = (comms.len(), bytes(count, datatype));
         for (root, in_place) in (0..size).flat_map(|root| [(root, false), (root, true)]) {
@@ -144,13 +146,13 @@ fn scatter_distributes(plan: select::Scatter) {
 
 #[test]
 fn every_scatter_distributes() {
-    for (name, plan) in select::SCATTER {
+    for (name, plan) in by_messages::SCATTER {
         println!("{name}");
         scatter_distributes(*plan);
     }
 }
 
-fn allgather_collects(plan: select::Allgather) {
+fn allgather_collects(plan: by_messages::Allgather) {
     for_each_case(|comms, count, timing, datatype| {
         let (size, length) = (comms.len(), bytes(count, datatype));
         for in_place in [false, true] {
@@ -171,7 +173,7 @@ fn allgather_collects(plan: select::Allgather) {
 
 #[test]
 fn every_allgather_collects() {
-    for (name, plan) in select::ALLGATHER {
+    for (name, plan) in by_messages::ALLGATHER {
         println!("{name}");
         allgather_collects(*plan);
     }
@@ -206,7 +208,7 @@ fn exchanges_of_more_ranks_than_one_window_arrive() {
     let size = 71;
     let int = Datatype::named(MPI_INT32_T);
     let sends: Vec<Memory> = (0..size).map(|rank| Memory::with(&content(rank, 0, 4), &int)).collect();
-    for (_, plan) in select::ALLGATHER {
+    for (_, plan) in by_messages::ALLGATHER {
         let alls: Vec<Memory> = (0..size).map(|_| Memory::new(size, &int)).collect();
         run_all(&world(size), Timing::Late, |_, s, rank| {
             plan(s, Some(&sends[rank].buffer()), &alls[rank].blocks(size))

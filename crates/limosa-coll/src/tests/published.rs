@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::*;
-use crate::barrier;
+use crate::by_messages;
 use crate::schedule::Step;
-use crate::select::{self, Named};
+use crate::select::Named;
 use limosa_mpi::op::Op;
 
 /// Bytes of a block, and of a rank's slice of a message.
@@ -49,36 +49,39 @@ fn append<F>(text: &mut String, operation: &str, plans: &[Named<F>], plan: impl 
 #[test]
 fn messages_of_the_algorithms_are_those_that_the_laboratory_simulates() {
     let mut text = format!("# Written by {}: operation, algorithm, ranks.\n", file!());
-    append(&mut text, "bcast", select::BCAST, |plan, s, [whole, ..]| plan(s, &whole.buffer(), 0).unwrap());
-    append(&mut text, "reduce", select::REDUCE, |plan, s, [whole, other, _]| {
+    append(&mut text, "bcast", by_messages::BCAST, |plan, s, [whole, ..]| plan(s, &whole.buffer(), 0).unwrap());
+    append(&mut text, "reduce", by_messages::REDUCE, |plan, s, [whole, other, _]| {
         let result = other.buffer();
         let at_root = Some(&result).filter(|_| s.rank() == 0);
         plan(s, &whole.buffer(), at_root, 0).unwrap();
     });
-    append(&mut text, "allreduce", select::ALLREDUCE, |plan, s, [whole, other, _]| {
+    append(&mut text, "allreduce", by_messages::ALLREDUCE, |plan, s, [whole, other, _]| {
         plan(s, &whole.buffer(), &other.buffer()).unwrap();
     });
-    append(&mut text, "scatter", select::SCATTER, |plan, s, [whole, _, block]| {
+    append(&mut text, "scatter", by_messages::SCATTER, |plan, s, [whole, _, block]| {
         let all = whole.blocks(s.size());
         let at_root = Some(&all).filter(|_| s.rank() == 0);
         plan(s, at_root, Some(&block.buffer()), 0).unwrap();
     });
-    append(&mut text, "gather", select::GATHER, |plan, s, [whole, _, block]| {
+    append(&mut text, "gather", by_messages::GATHER, |plan, s, [whole, _, block]| {
         let all = whole.blocks(s.size());
         let at_root = Some(&all).filter(|_| s.rank() == 0);
         plan(s, Some(&block.buffer()), at_root, 0).unwrap();
     });
-    append(&mut text, "allgather", select::ALLGATHER, |plan, s, [whole, _, block]| {
+    append(&mut text, "allgather", by_messages::ALLGATHER, |plan, s, [whole, _, block]| {
         let all = whole.blocks(s.size());
         plan(s, Some(&block.buffer()), &all).unwrap();
     });
-    append(&mut text, "alltoall", select::ALLTOALL, |plan, s, [whole, other, _]| {
+    append(&mut text, "alltoall", by_messages::ALLTOALL, |plan, s, [whole, other, _]| {
         let (send, receive) = (whole.blocks(s.size()), other.blocks(s.size()));
         plan(s, Some(&send), &receive).unwrap();
     });
-    append(&mut text, "barrier", &[("dissemination", barrier::dissemination::plan as fn(&mut _))], |plan, s, _| {
-        plan(s)
-    });
+    append(
+        &mut text,
+        "barrier",
+        &[("dissemination", by_messages::barrier::dissemination::plan as fn(&mut _))],
+        |plan, s, _| plan(s),
+    );
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/lab/data/schedules.txt");
     if std::env::var_os("LIMOSA_WRITE_SCHEDULES").is_some() {
         std::fs::write(&file, &text).expect("the file can be written");

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::schedule::Step;
-use crate::{allreduce, scan, select};
+use crate::{allreduce, by_messages, scan};
 use limosa_mpi::op::Op;
 
 /// An operation on a datatype, and its combination of two elements.
@@ -87,7 +87,7 @@ fn for_each_case(test: impl Fn(&[Arc<Comm>], usize, Timing, &Algebra, bool)) {
     }
 }
 
-fn reduce_combines(plan: select::Reduce, any_order: bool) {
+fn reduce_combines(plan: by_messages::Reduce, any_order: bool) {
     for_each_case(|comms, count, timing, algebra, in_place| {
         if !any_order && !algebra.op.is_commutative() {
             return;
@@ -112,13 +112,13 @@ fn reduce_combines(plan: select::Reduce, any_order: bool) {
 
 #[test]
 fn every_reduce_combines_in_rank_order_unless_it_says_otherwise() {
-    for (name, plan) in select::REDUCE {
+    for (name, plan) in by_messages::REDUCE {
         println!("{name}");
         reduce_combines(*plan, *name != "binomial_rotated");
     }
 }
 
-fn allreduce_combines(plan: select::Allreduce) {
+fn allreduce_combines(plan: by_messages::Allreduce) {
     for_each_case(|comms, count, timing, algebra, in_place| {
         let sends: Vec<Memory> = (0..comms.len()).map(|rank| algebra.memory(rank, count)).collect();
         let results: Vec<Memory> = (0..comms.len())
@@ -140,7 +140,7 @@ fn allreduce_combines(plan: select::Allreduce) {
 
 #[test]
 fn every_allreduce_combines_in_rank_order() {
-    for (name, plan) in select::ALLREDUCE {
+    for (name, plan) in by_messages::ALLREDUCE {
         println!("{name}");
         allreduce_combines(*plan);
     }
@@ -150,9 +150,12 @@ fn every_allreduce_combines_in_rank_order() {
 fn all_ranks_of_an_allreduce_get_the_same_bits_every_time() {
     let double = Datatype::named(MPI_DOUBLE);
     let sum = Op::builtin(MPI_SUM).unwrap();
-    for (plan, size) in [allreduce::recursive_doubling::plan as select::Allreduce, allreduce::sliced::plan]
-        .into_iter()
-        .flat_map(|p| SIZES.map(move |n| (p, n)))
+    for (plan, size) in [
+        by_messages::allreduce::recursive_doubling::plan as by_messages::Allreduce,
+        by_messages::allreduce::sliced::plan,
+    ]
+    .into_iter()
+    .flat_map(|p| SIZES.map(move |n| (p, n)))
     {
         let operand = |rank: usize| -> Vec<u8> {
             let value = |i: usize| (mix(rank as u64, i as u64) as f64 - 1e19) * 10f64.powi((i % 30) as i32 - 15);
@@ -181,14 +184,14 @@ fn two_ranks_exchange_operands_in_one_step_and_only_the_higher_one_copies_its_ow
         let (operand, result) = (Memory::new(1000, &int), Memory::new(1000, &int));
         let mut schedule = Schedule::new(&Call::begin(comm));
         schedule.reduce_with(sum.clone(), int.clone());
-        allreduce::recursive_doubling::plan(&mut schedule, &operand.buffer(), &result.buffer()).unwrap();
+        by_messages::allreduce::recursive_doubling::plan(&mut schedule, &operand.buffer(), &result.buffer()).unwrap();
         let count = |is_one: fn(&Step) -> bool| schedule.steps.iter().filter(|step| is_one(step)).count();
         let found = (count(|step| matches!(step, Step::Send { .. })), count(|step| matches!(step, Step::Copy { .. })));
         assert_eq!(found, expected, "sends and copies of rank {}", comm.rank());
     }
 }
 
-fn reduce_scatter_combines(plan: select::ReduceScatter) {
+fn reduce_scatter_combines(plan: by_messages::ReduceScatter) {
     for_each_case(|comms, count, timing, algebra, in_place| {
         let size = comms.len();
         // Parts of different lengths, some of them empty.
@@ -219,7 +222,7 @@ fn reduce_scatter_combines(plan: select::ReduceScatter) {
 
 #[test]
 fn every_reduce_scatter_combines_in_rank_order() {
-    for (name, plan) in select::REDUCE_SCATTER {
+    for (name, plan) in by_messages::REDUCE_SCATTER {
         println!("{name}");
         reduce_scatter_combines(*plan);
     }
@@ -237,7 +240,7 @@ fn groups_of_ranks_are_combined_in_order() {
             run_all(&world(size), Timing::Late, |_, s, rank| {
                 s.reduce_with(algebra.op.clone(), algebra.datatype.clone());
                 let (send, result) = (sends[rank].buffer(), results[rank].buffer());
-                allreduce::sliced::plan(s, if in_place { &result } else { &send }, &result)
+                by_messages::allreduce::sliced::plan(s, if in_place { &result } else { &send }, &result)
             });
             let expected = algebra.fold(0..size, size);
             assert!(results.iter().all(|result| result.data() == expected));

@@ -11,7 +11,7 @@ use super::sys::{
     FiFreeinfo, FiGetinfo, FiStrerror, FiVersion, Info, VERSION,
 };
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::null;
@@ -71,7 +71,7 @@ impl Drop for Offer {
 /// provider alone, or with a further provider on top.
 const PREFERENCE: [&str; 6] = ["cxi", "efa", "opx", "verbs", "tcp", "net"];
 /// Of these, the ones that need no network.
-pub(super) const LOCAL: [&str; 2] = ["tcp", "net"];
+const LOCAL: [&str; 2] = ["tcp", "net"];
 /// The first version in which these forget no requests ([`Offer::forgets_requests`]).
 const REMEMBERS: (u32, u32) = (1, 19);
 /// The provider of which [`Offer::may_lose_crossing`] is true. What `net` loses cannot be helped so.
@@ -248,9 +248,7 @@ impl Library {
 impl Wish {
     /// How well an offer fits, the smaller the better; `None` if it does not.
     fn rank(&self, offer: &Offer) -> Option<(usize, bool, bool, usize, bool)> {
-        let is_named = |name: &str| {
-            offer.provider == name || offer.provider.strip_prefix(name).is_some_and(|rest| rest.starts_with(';'))
-        };
+        let is_named = |name: &str| is_named(&offer.provider, name);
         let preference = match &self.provider {
             Some(name) => is_named(name).then_some(0)?,
             None => {
@@ -309,6 +307,16 @@ impl Offer {
         // SAFETY: the structure is valid as long as the offer.
         unsafe { (*self.info).addr_format }
     }
+}
+
+/// Whether a provider has this name, alone or with a further provider on top.
+fn is_named(provider: &str, name: &str) -> bool {
+    provider.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(';'))
+}
+
+/// Returns the address for TCP that these bytes of a provider stand for, if the provider uses TCP.
+pub(super) fn tcp_address(provider: &str, bytes: &[u8]) -> Option<SocketAddr> {
+    LOCAL.iter().any(|name| is_named(provider, name)).then(|| internet(bytes))?
 }
 
 /// What a program does about signals. Libraries that libfabric needs (PSM) set handlers for crashes when they are
@@ -387,4 +395,21 @@ fn text_at(text: *const c_char) -> Option<String> {
 /// A call's result as an error of the library, which is positive.
 pub(super) fn checked(result: c_int) -> Result<(), i32> {
     if result >= 0 { Ok(()) } else { Err(-result) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn providers_for_tcp_have_addresses_for_it_and_others_have_none() {
+        let mut bytes = (libc::AF_INET as u16).to_ne_bytes().to_vec();
+        bytes.extend([0x1f, 0x90, 10, 0, 2, 15, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let address = Some("10.0.2.15:8080".parse().expect("an address"));
+        for (provider, expected) in
+            [("tcp", address), ("tcp;ofi_rxm", address), ("net", address), ("tcpx", None), ("verbs;ofi_rxm", None)]
+        {
+            assert_eq!(tcp_address(provider, &bytes), expected, "{provider}");
+        }
+    }
 }

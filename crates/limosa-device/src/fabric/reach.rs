@@ -5,7 +5,6 @@
 //! connection to the same address and port. The kernel of the peer's host accepts it whatever the peer does. If none
 //! can be made for a limited time, the peer is given up, and the reason names address and interface.
 
-use super::library::LOCAL;
 use crate::Address;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -89,13 +88,6 @@ fn state_of(socket: &OwnedFd) -> Option<Result<(), Errno>> {
     }
 }
 
-/// The address for TCP that these bytes of a provider stand for, if it is one for TCP.
-pub fn address_of(provider: &str, bytes: &[u8]) -> Option<SocketAddr> {
-    let is_tcp =
-        LOCAL.iter().any(|name| provider.strip_prefix(name).is_some_and(|r| r.is_empty() || r.starts_with(';')));
-    is_tcp.then(|| internet(bytes))?
-}
-
 /// The address that a structure of the system's (`sockaddr_in`, `sockaddr_in6`) holds.
 pub fn internet(bytes: &[u8]) -> Option<SocketAddr> {
     let (family, rest) = bytes.split_first_chunk()?;
@@ -163,13 +155,12 @@ mod tests {
     fn addresses_are_read_and_what_is_none_is_not() {
         let mut four = (libc::AF_INET as u16).to_ne_bytes().to_vec();
         four.extend([0x1f, 0x90, 10, 0, 2, 15, 0, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(address_of("tcp;ofi_rxm", &four), Some("10.0.2.15:8080".parse().expect("an address")));
-        assert_eq!(address_of("verbs;ofi_rxm", &four), None);
+        assert_eq!(internet(&four), Some("10.0.2.15:8080".parse().expect("an address")));
         let mut six = (libc::AF_INET6 as u16).to_ne_bytes().to_vec();
         six.extend([0x1f, 0x90, 0, 0, 0, 0]);
         six.extend([0; 15]);
         six.extend([1, 0, 0, 0, 0]);
-        assert_eq!(address_of("tcp", &six), Some("[::1]:8080".parse().expect("an address")));
+        assert_eq!(internet(&six), Some("[::1]:8080".parse().expect("an address")));
         for len in 0..8 {
             assert_eq!(internet(&four[..len]), None);
         }

@@ -5,6 +5,7 @@ use crate::comm::Comm;
 use crate::consts::{MPI_ANY_SOURCE, MPI_ERR_PROC_ABORTED};
 use crate::p2p::{self, SendMode};
 use limosa_base::segment::{self, PAGE};
+use limosa_p2p::Unobserved;
 use limosa_p2p::memory::Region;
 use limosa_sim::{Conditions, Network};
 use std::os::fd::AsFd;
@@ -92,7 +93,7 @@ fn a_world_works_before_between_and_after_its_users() {
                             let comm = Comm::all_of(world);
                             if comm.rank() == 0 { send(&comm, 1, 5) } else { assert_eq!(receive(&comm, 0), 5) }
                         }
-                        world.leave();
+                        world.leave(&Unobserved);
                     });
                 }
             }

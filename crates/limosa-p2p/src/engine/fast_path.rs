@@ -5,9 +5,10 @@
 //! determines the reason and reports errors.
 
 use super::{Core, Engine};
+use crate::completion::{Label, Received, RequestId, Short};
 use crate::matching::{Envelope, Pattern};
 use crate::memory::Region;
-use crate::request::{Label, Phase, Received, RequestId, Short};
+use crate::request::Phase;
 use crate::wire;
 use limosa_device::{Meta, Peer};
 

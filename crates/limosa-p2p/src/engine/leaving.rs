@@ -2,7 +2,8 @@
 //! alarm) do while no thread is in the library. Continuations and jobs that a thread leaves for later.
 
 use super::{Core, Engine, MAX_DOUBLINGS};
-use crate::request::{Continuation, Owner, RequestId};
+use crate::completion::RequestId;
+use crate::request::{Continuation, Owner};
 use crate::state::ProgramJob;
 use limosa_base::biased::Guard;
 use limosa_base::doorbell::DoorbellState;

@@ -2,10 +2,10 @@
 
 use super::sleepers::WaitReason;
 use super::{Engine, Observer};
+use crate::completion::{Completion, Failure, RequestId};
 use crate::interrupt::Interrupted;
 use crate::matching::{Envelope, Pattern};
 use crate::memory::Region;
-use crate::request::{Completion, Failure, RequestId};
 use crate::state::Unexpected;
 
 /// A message that a matched probe has extracted, to be received once.

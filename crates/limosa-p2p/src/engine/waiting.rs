@@ -3,9 +3,9 @@
 use super::leaving::in_service;
 use super::sleepers::WaitReason;
 use super::{Core, Engine, MAX_DOUBLINGS, Observer, View, Wait};
+use crate::completion::{Failure, RequestId};
 use crate::handlers;
 use crate::interrupt::{self, Asking, Interrupted};
-use crate::request::{Failure, RequestId};
 use crate::state::{ProtocolState, UnlockedJob};
 use crate::transfer::{self, Pull, Push};
 use limosa_base::biased::Guard;

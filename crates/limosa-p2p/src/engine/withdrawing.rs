@@ -2,8 +2,8 @@
 //! whose members disagree.
 
 use super::{Core, Engine, Observer, View};
+use crate::completion::{Completion, Failure, RequestId};
 use crate::interrupt::Interrupted;
-use crate::request::{Completion, Failure, RequestId};
 use crate::wire;
 use limosa_base::biased::Guard;
 use limosa_device::{Meta, Peer, Urgency};

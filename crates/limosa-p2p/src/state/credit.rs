@@ -15,9 +15,10 @@
 
 use super::{Deferred, HELD_BYTES, ProtocolState, Unexpected, received, room_for};
 use crate::arriving::ArrivalTarget;
+use crate::completion::{Completion, RequestId};
 use crate::matching::{EntryId, Envelope};
 use crate::memory::Region;
-use crate::request::{Completion, Phase, RequestId};
+use crate::request::Phase;
 use crate::wire;
 use limosa_device::{Devices, Meta, Peer, Urgency};
 use smallvec::SmallVec;

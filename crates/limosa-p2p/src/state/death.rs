@@ -20,9 +20,10 @@
 
 use super::{Deferred, Direct, DirectPhase, ProtocolState, Unexpected, UnlockedJob};
 use crate::arriving::{Arrival, ArrivalTarget};
+use crate::completion::{Completion, Failure, RequestId};
 use crate::handlers::{Actions, DeathHook};
 use crate::matching::{EntryId, Pattern};
-use crate::request::{Completion, Failure, Phase, RequestId};
+use crate::request::Phase;
 use crate::wire;
 use limosa_device::{DeviceError, Meta, Peer, Urgency};
 use smallvec::SmallVec;

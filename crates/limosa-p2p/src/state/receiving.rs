@@ -3,9 +3,10 @@
 use super::{Begun, Deferred, Direct, DirectPhase, ProtocolState, Unexpected, UnlockedJob, received};
 use crate::arriving::ArrivalTarget;
 use crate::choice::TransferPath;
+use crate::completion::{Completion, RequestId};
 use crate::matching::{EntryId, Envelope, Pattern};
 use crate::memory::Region;
-use crate::request::{Completion, Phase, RequestId};
+use crate::request::Phase;
 use crate::transfer::{Pull, copy_region};
 use crate::wire::{self, Offer};
 use limosa_base::clock;

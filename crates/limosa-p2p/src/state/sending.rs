@@ -8,13 +8,14 @@
 //! answer, a recall.
 
 use super::{
-    DirectPhase, FAR_EAGER, FAR_LENT, MIN_JOINT, MIN_PIECE, Mode, PART_BYTES, ProtocolState, STREAM_BYTES, Unexpected,
-    received, room_for,
+    DirectPhase, FAR_EAGER, FAR_LENT, MIN_JOINT, Mode, PART_BYTES, ProtocolState, STREAM_BYTES, Unexpected, received,
+    room_for,
 };
+use crate::completion::{Completion, Failure, RequestId};
 use crate::matching::Envelope;
 use crate::memory::Region;
-use crate::request::{Completion, Failure, Phase, PieceList, RequestId};
-use crate::transfer::copy_region;
+use crate::request::{Phase, PieceList};
+use crate::transfer::{MIN_PIECE, copy_region};
 use crate::wire::{self, MAX_PIECES, Offer};
 use limosa_device::{Data, DeviceError, Devices, Meta, Peer, Sent, Urgency};
 use smallvec::SmallVec;

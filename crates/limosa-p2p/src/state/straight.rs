@@ -2,7 +2,8 @@
 //! message from the send buffer to the receive buffer after both sides have registered them.
 
 use super::{Deferred, ProtocolState};
-use crate::request::{Phase, RequestId};
+use crate::completion::RequestId;
+use crate::request::Phase;
 use crate::transfer::Pull;
 use limosa_device::{Devices, Peer};
 

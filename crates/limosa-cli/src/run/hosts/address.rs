@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use limosa_job::config::{Config, DeviceChoice};
 
-use super::Placement;
+use crate::run::placement::Placement;
 
 /// The port that a route is asked for. Nothing is sent there.
 const PORT: u16 = 22;

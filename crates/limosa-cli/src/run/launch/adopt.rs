@@ -10,9 +10,9 @@ use super::{Job, refused};
 use crate::procfs;
 use crate::run::Settings;
 use crate::run::guardian::Guardian;
-use crate::run::hosts::Placement;
-use crate::run::options::Stdin;
-use crate::run::plan::{App, Plan, Unusable};
+use crate::run::options::{Stdin, Unusable};
+use crate::run::placement::Placement;
+use crate::run::plan::{App, Plan};
 use crate::run::rank::Rank;
 
 /// Carries out the whole job. Returns the exit code, which is not asked for.

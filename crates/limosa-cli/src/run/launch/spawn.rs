@@ -19,8 +19,10 @@ use limosa_job::control::{self, Program, Refusal, Reply, Request};
 
 use super::Job;
 use super::asking::Asker;
+use crate::run::hosts::pinned;
 use crate::run::hosts::wire::{Order, Prepare};
-use crate::run::hosts::{choose, pinned};
+use crate::run::options::Unusable;
+use crate::run::placement::choose;
 use crate::run::plan::{self, App};
 use crate::run::rank::{Ended, Rank};
 use crate::sys::signal_name;
@@ -67,7 +69,7 @@ impl Job<'_> {
         let found = programs.iter().map(|program| plan::spawned(program, &spawner, folder, placement));
         let (found, allowed): (Vec<Arc<App>>, Vec<Vec<usize>>) = match found.collect::<Result<Vec<_>, _>>() {
             Ok(found) => found.into_iter().map(|(app, hosts)| (Arc::new(app), hosts)).unzip(),
-            Err(plan::Unusable { what, hint }) => {
+            Err(Unusable { what, hint }) => {
                 let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
                 return refuse(Refusal::Spawn, format!("{what}{hint}"));
             }

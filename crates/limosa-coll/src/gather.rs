@@ -1,14 +1,13 @@
 //! Gather (MPI-5 section 6.5).
 
-pub(super) mod binomial;
-
 use super::buffer::{Blocks, Buffer};
+use super::by_messages;
 use super::choice::counts::count_messages;
 use super::exchange::Messages;
 use super::kind::Signature;
 use super::one_step;
 use super::plan::MessagePlan;
-use super::select::{self, Selected, select};
+use super::select::{Selected, select};
 use super::shared::{self, Collective};
 use super::{Call, Plan, Recorder, Schedule, composed};
 use limosa_mpi::error::Result;
@@ -91,7 +90,7 @@ pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, ro
 
 fn work(call: &Call<'_>, send: Option<&Buffer>, receive: Option<&Blocks>, root: usize) -> Result<MessagePlan> {
     let bytes = bytes_of_one(send, receive, root);
-    match select(call, Collective::Gather, select::GATHER, bytes, None) {
+    match select(call, Collective::Gather, by_messages::GATHER, bytes, None) {
         Selected::Composed(hosts) => composed::gather(hosts, send, receive, root, bytes).map(MessagePlan::Composed),
         Selected::Flat(plan) => MessagePlan::flat(call, |s| plan(s, send, receive, root)),
     }

@@ -1,13 +1,11 @@
 //! Broadcast (MPI-5 section 6.4).
 
-pub(super) mod binomial;
-pub(super) mod scatter_exchange;
-
 use super::buffer::Buffer;
+use super::by_messages;
 use super::kind::Signature;
 use super::one_step;
 use super::plan::MessagePlan;
-use super::select::{self, Selected, select};
+use super::select::{Selected, select};
 use super::shared::{self, Collective};
 use super::{Call, Plan, Recorder, Schedule, composed};
 use limosa_mpi::error::Result;
@@ -53,7 +51,7 @@ pub fn plan(call: &Call<'_>, buffer: &Buffer, root: i32) -> Result<Schedule> {
 }
 
 fn work(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<MessagePlan> {
-    match select(call, Collective::Bcast, select::BCAST, buffer.bytes(), None) {
+    match select(call, Collective::Bcast, by_messages::BCAST, buffer.bytes(), None) {
         Selected::Composed(hosts) => Ok(MessagePlan::Composed(composed::bcast(hosts, buffer, root))),
         Selected::Flat(plan) => MessagePlan::flat(call, |s| plan(s, buffer, root)),
     }

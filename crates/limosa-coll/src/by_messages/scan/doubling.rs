@@ -11,7 +11,7 @@ use crate::buffer::Buffer;
 use limosa_mpi::error::Result;
 
 /// Plans that rank i gets x(0) op ... op x(i).
-pub(super) fn inclusive(s: &mut Schedule, input: &Buffer, result: &Buffer) -> Result<()> {
+pub(crate) fn inclusive(s: &mut Schedule, input: &Buffer, result: &Buffer) -> Result<()> {
     if input.base != result.base {
         s.copy(input.region(), result.region())?;
     }
@@ -19,7 +19,7 @@ pub(super) fn inclusive(s: &mut Schedule, input: &Buffer, result: &Buffer) -> Re
 }
 
 /// Plans that rank i gets x(0) op ... op x(i - 1).
-pub(super) fn exclusive(s: &mut Schedule, input: &Buffer, result: &Buffer) -> Result<()> {
+pub(crate) fn exclusive(s: &mut Schedule, input: &Buffer, result: &Buffer) -> Result<()> {
     let (rank, size) = (s.rank(), s.size());
     let (is_first, is_last) = (rank == 0, rank + 1 == size);
     let mut outgoing = input.clone();

@@ -1,14 +1,12 @@
 //! Reduce-scatter (MPI-5 section 6.10).
 
-pub(super) mod exchange;
-pub(super) mod via_reduce;
-
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
+use super::by_messages;
 use super::kind::Signature;
 use super::pieces::Delivery;
-use super::select::{self, select_flat};
+use super::select::select_flat;
 use super::shared::{self, Collective};
 use super::{Call, Exchange, Plan, Schedule};
 use limosa_mpi::error::Result;
@@ -67,7 +65,7 @@ pub fn plan(
 ) -> Result<Schedule> {
     let (input, own, counts) = check(call, send, receive, counts, op)?;
     let call = &call.signed(Signature::reduction(Collective::ReduceScatter, op)).on(input.bytes());
-    let plan = select_flat(call, Collective::ReduceScatter, select::REDUCE_SCATTER, input.bytes(), op);
+    let plan = select_flat(call, Collective::ReduceScatter, by_messages::REDUCE_SCATTER, input.bytes(), op);
     let mut schedule = Schedule::new(call);
     schedule.reduce_with(op.clone(), input.datatype.clone());
     plan(&mut schedule, input, &counts, &own)?;

@@ -1,13 +1,11 @@
 //! Allgather (MPI-5 section 6.7).
 
-pub(super) mod bruck;
-pub(super) mod ring;
-
 use super::buffer::{Blocks, Buffer};
+use super::by_messages;
 use super::choice::Subject;
 use super::one_step;
 use super::plan::MessagePlan;
-use super::select::{self, Selected, select};
+use super::select::{Selected, select};
 use super::shared::{self, Collective};
 use super::{Call, Plan, Recorder, Schedule, composed};
 use limosa_mpi::error::Result;
@@ -61,7 +59,7 @@ pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<
 fn work(call: &Call<'_>, send: Option<&Buffer>, receive: &Blocks) -> Result<MessagePlan> {
     let subject = if receive.are_even() { Collective::Allgather.into() } else { Subject::ALLGATHERV };
     let bytes = length(receive, call.size());
-    match select(call, subject, select::ALLGATHER, bytes, None) {
+    match select(call, subject, by_messages::ALLGATHER, bytes, None) {
         Selected::Composed(hosts) => composed::allgather(hosts, send, receive).map(MessagePlan::Composed),
         Selected::Flat(plan) => MessagePlan::flat(call, |s| plan(s, send, receive)),
     }

@@ -2,10 +2,11 @@
 //! describes the blocks.
 
 use super::buffer::Blocks;
+use super::by_messages;
 use super::exchange::Messages;
 use super::one_step;
 use super::plan::MessagePlan;
-use super::select::{self, Selected, select};
+use super::select::{Selected, select};
 use super::shared::{self, Collective};
 use super::{Call, Plan, Recorder, Schedule, composed};
 use limosa_mpi::error::Result;
@@ -80,7 +81,7 @@ fn work(call: &Call<'_>, send: Option<&Blocks>, receive: &Blocks) -> Result<Mess
     // Only pairs of ranks know lengths that are not equal: ranks could not agree on an algorithm.
     let is_even = are_even(send, receive);
     let bytes = if is_even { receive.bytes(0) } else { usize::MAX };
-    match select(call, Collective::Alltoall, select::ALLTOALL, bytes, None) {
+    match select(call, Collective::Alltoall, by_messages::ALLTOALL, bytes, None) {
         Selected::Composed(hosts) if is_even => {
             composed::alltoall(hosts, send, receive, bytes).map(MessagePlan::Composed)
         }

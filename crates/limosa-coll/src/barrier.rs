@@ -1,10 +1,9 @@
 //! Barrier (MPI-5 section 6.3).
 
-pub(super) mod dissemination;
-
+use super::by_messages;
 use super::one_step;
 use super::plan::MessagePlan;
-use super::select::{self, Selected, select};
+use super::select::{Selected, select};
 use super::shared::{self, Collective};
 use super::{Call, Plan, Recorder, Schedule, composed};
 use limosa_mpi::error::Result;
@@ -54,7 +53,7 @@ fn by_messages(call: &Call<'_>) -> Result<()> {
 }
 
 fn work(call: &Call<'_>) -> Result<MessagePlan> {
-    match select(call, Collective::Barrier, select::BARRIER, 0, None) {
+    match select(call, Collective::Barrier, by_messages::BARRIER, 0, None) {
         Selected::Composed(hosts) => Ok(MessagePlan::Composed(composed::barrier(hosts))),
         Selected::Flat(plan) => MessagePlan::flat(call, |s| {
             plan(s);

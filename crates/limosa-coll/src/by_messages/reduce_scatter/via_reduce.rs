@@ -4,7 +4,7 @@
 
 use crate::Schedule;
 use crate::buffer::Buffer;
-use crate::reduce::binomial;
+use crate::by_messages::reduce::binomial;
 use limosa_mpi::error::Result;
 
 pub(crate) fn plan(s: &mut Schedule, input: &Buffer, counts: &[usize], own: &Buffer) -> Result<()> {

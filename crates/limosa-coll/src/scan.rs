@@ -1,10 +1,9 @@
 //! Scans (MPI-5 section 6.11): rank i gets the combined operands of the ranks up to itself, or of lower ranks only.
 
-mod doubling;
-
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
+use super::by_messages;
 use super::choice::counts::count_messages;
 use super::kind::Signature;
 use super::pieces::Delivery;
@@ -79,7 +78,7 @@ pub fn background_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Bu
 /// `MPI_ERR_OP`, `MPI_ERR_BUFFER`, `MPI_ERR_NO_MEM`.
 pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
     let mut schedule = begin(call, Collective::Scan, send, receive, op)?;
-    doubling::inclusive(&mut schedule, send.unwrap_or(receive), receive)?;
+    by_messages::scan::doubling::inclusive(&mut schedule, send.unwrap_or(receive), receive)?;
     Ok(schedule)
 }
 
@@ -89,7 +88,7 @@ pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<O
 /// As for [`plan`].
 pub fn plan_exclusive(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<Op>) -> Result<Schedule> {
     let mut schedule = begin(call, Collective::Exscan, send, receive, op)?;
-    doubling::exclusive(&mut schedule, send.unwrap_or(receive), receive)?;
+    by_messages::scan::doubling::exclusive(&mut schedule, send.unwrap_or(receive), receive)?;
     Ok(schedule)
 }
 

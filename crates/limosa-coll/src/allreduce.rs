@@ -1,15 +1,13 @@
 //! Allreduce (MPI-5 section 6.9.6).
 
-pub(super) mod recursive_doubling;
-pub(super) mod sliced;
-
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
+use super::by_messages;
 use super::kind::Signature;
 use super::pieces::Delivery;
 use super::plan::MessagePlan;
-use super::select::{self, Selected, select};
+use super::select::{Selected, select};
 use super::shared::{self, Collective};
 use super::{Call, Exchange, Plan, Schedule, composed};
 use limosa_mpi::error::Result;
@@ -75,7 +73,7 @@ pub fn plan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Arc<O
 }
 
 fn work(call: &Call<'_>, input: &Buffer, result: &Buffer, op: &Arc<Op>) -> Result<MessagePlan> {
-    match select(call, Collective::Allreduce, select::ALLREDUCE, input.bytes(), Some(op)) {
+    match select(call, Collective::Allreduce, by_messages::ALLREDUCE, input.bytes(), Some(op)) {
         Selected::Composed(hosts) => Ok(MessagePlan::Composed(composed::allreduce(hosts, input, result, op))),
         Selected::Flat(plan) => MessagePlan::flat(call, |s| {
             s.reduce_with(op.clone(), input.datatype.clone());

@@ -1,15 +1,13 @@
 //! Reduce (MPI-5 section 6.9).
 
-pub(super) mod binomial;
-pub(super) mod sliced;
-
 use std::sync::Arc;
 
 use super::buffer::{Buffer, check_apart};
+use super::by_messages;
 use super::kind::Signature;
 use super::pieces::Delivery;
 use super::plan::MessagePlan;
-use super::select::{self, Selected, select};
+use super::select::{Selected, select};
 use super::shared::{self, Collective};
 use super::{Call, Exchange, Plan, Schedule, composed};
 use limosa_mpi::error::Result;
@@ -79,7 +77,7 @@ pub fn plan(
 }
 
 fn work(call: &Call<'_>, input: &Buffer, result: Option<&Buffer>, op: &Arc<Op>, root: usize) -> Result<MessagePlan> {
-    match select(call, Collective::Reduce, select::REDUCE, input.bytes(), Some(op)) {
+    match select(call, Collective::Reduce, by_messages::REDUCE, input.bytes(), Some(op)) {
         Selected::Composed(hosts) => composed::reduce(hosts, input, result, op, root).map(MessagePlan::Composed),
         Selected::Flat(plan) => MessagePlan::flat(call, |s| {
             s.reduce_with(op.clone(), input.datatype.clone());

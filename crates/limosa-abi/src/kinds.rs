@@ -5,15 +5,11 @@ use std::sync::atomic::Ordering;
 
 use limosa_mpi::comm::Comm;
 use limosa_mpi::consts;
-use limosa_mpi::errhandler::{self, Action};
-use limosa_mpi::instance;
+use limosa_mpi::errhandler;
 use limosa_mpi::light;
 use limosa_mpi::operation::End;
 
-use crate::cx::ErrorTarget;
-use crate::entry::kind;
-use crate::errors::Handler;
-use crate::handles::{Handle, HandleKind, HandleTable, Object};
+use crate::handles::{Handle, HandleKind, HandleTable, Object, kind};
 
 /// `Alias: KIND = Type, set |object, handle| ..., builtin |value| ...;` implements [`Object`] for `Type`.
 macro_rules! objects {
@@ -102,49 +98,4 @@ objects! {
         set |file, handle| file.handle.store(handle.0, Ordering::Relaxed),
         builtin |_| None,
         keeps |_| true; // a descriptor
-}
-
-/// Returns the error handler for an error of `target`: that of `MPI_COMM_SELF` if there is no such object, the default
-/// before initialisation. If the program has set only that of `MPI_COMM_WORLD`, it is used: until MPI-4 such errors
-/// went there.
-pub(crate) fn handler(target: ErrorTarget) -> Handler {
-    let of_comm = |handle| Communicator::table().get(handle).ok().map(|comm| (comm.errhandler(), handle));
-    let named = match target {
-        ErrorTarget::Comm(handle) => of_comm(handle),
-        ErrorTarget::Win(handle) => Window::table().get(handle).ok().map(|window| (window.errhandler(), handle)),
-        // Without a file, the handler of MPI_FILE_NULL (MPI-5 section 14.7).
-        ErrorTarget::File(handle) => Some(File::table().get(handle).map_or_else(
-            |_| (limosa_io::default_errhandler(), Handle::predefined(consts::MPI_FILE_NULL)),
-            |file| (file.errhandler(), handle),
-        )),
-        ErrorTarget::Session(handle) => Session::table().get(handle).ok().map(|session| (session.errhandler(), handle)),
-        ErrorTarget::Default => None,
-    };
-    // Taken from the instance: after MPI_Finalize, errors go there too, when the handle has no object any more.
-    let of_self = || {
-        let instance = instance::get()?;
-        let (own, world) = (instance.comm_self(), instance.comm_world());
-        if !own.has_own_errhandler() && world.has_own_errhandler() {
-            return Some((world.errhandler(), Handle::predefined(consts::MPI_COMM_WORLD)));
-        }
-        Some((own.errhandler(), Handle::predefined(consts::MPI_COMM_SELF)))
-    };
-    let Some((errhandler, object)) = named.or_else(of_self) else {
-        // Before MPI starts there is no communicator that could have another handler.
-        return Handler::AreFatal;
-    };
-    running(&errhandler, object)
-}
-
-/// Returns the action of this error handler for an error raised on an object.
-pub(crate) fn running(errhandler: &Errhandler, object: Handle) -> Handler {
-    match &errhandler.action {
-        Action::Fatal => Handler::AreFatal,
-        Action::Abort => Handler::Abort,
-        Action::Return => Handler::Return,
-        Action::User(_, function) => {
-            let function = function.clone();
-            Handler::Call(Box::new(move |code| function(object.0, code)))
-        }
-    }
 }
