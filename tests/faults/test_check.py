@@ -553,3 +553,83 @@ def test_different_calls_are_told_with_their_lines(job, python, tmp_path, name, 
     outcome = job([python, script(tmp_path, f"import time\n{call}\n")], options=CHECK, env=way).wait(60)
     calls = rf"rank 0 called {first}, at .*script.py:5, but rank 1 called {second}, at .*script.py:5"
     assert re.search(calls, outcome.err), outcome.text
+
+
+MEMORY = """
+import ctypes
+
+class Heap(ctypes.Structure):
+    names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+    _fields_ = [(name, ctypes.c_size_t) for name in names.split()]
+
+mallinfo = ctypes.CDLL(None).mallinfo2
+mallinfo.restype = Heap
+one, room = np.ones(4), np.zeros(4 * world.size)
+into, right, left = room[:4], (rank + 1) % world.size, (rank - 1) % world.size
+
+def allocated():
+    world.Barrier()
+    world.Barrier()
+    return mallinfo().uordblks + mallinfo().hblkhd
+
+def blocking():
+    world.Bcast(one)
+    world.Gather(one, room)
+    world.Allreduce(one, into)
+    world.Scan(one, into)
+
+def background():
+    MPI.Request.Waitall([world.Ibcast(one), world.Iallreduce(one, into), world.Igather(one, room), world.Ibarrier()])
+
+def persistent():
+    for request in (world.Bcast_init(one), world.Allreduce_init(one, into)):
+        request.Start()
+        request.Wait()
+        request.Free()
+    world.Send_init(one, right).Free()
+
+def messages():
+    requests = [world.Irecv(into, left, 2), world.Isend(one, right, 2), world.Irecv(room, left, 3)]
+    requests[2].Cancel()
+    MPI.Request.Waitall(requests)
+    world.Sendrecv(one, right, 1, into, left, 1)
+
+def communicators():
+    part = world.Split(0, rank)
+    part.Allreduce(one, into)
+    part.Ibarrier().Wait()
+    part.Free()
+
+def datatypes():
+    datatype = MPI.DOUBLE.Create_vector(2, 1, 2).Commit()
+    world.Bcast([one, 1, datatype])
+    datatype.Free()
+
+def errors():
+    try:
+        world.Send(one, world.size)
+    except MPI.Exception:
+        pass
+
+def growth(each, rounds):
+    before = allocated()
+    for _ in range(rounds):
+        each()
+    return allocated() - before
+
+for each in (blocking, background, persistent, messages, communicators, datatypes, errors):
+    growth(each, 2500)
+    print(each.__name__, rank, min(growth(each, 1000), growth(each, 1000)), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "way"), [(CHECK, WAYS[0]), (CHECK, WAYS[1]), ([], WAYS[0])], ids=["here", "messages", "unchecked"]
+)
+def test_the_memory_of_calls_is_given_back(job, python, tmp_path, options, way):
+    """Allocated bytes of the heap are counted before and after 1000 rounds, twice: tables grow and shrink."""
+    outcome = job([python, script(tmp_path, MEMORY)], options=options, env=way).wait(240)
+    assert outcome.code == 0, outcome.text
+    growth = {(name, rank): int(bytes) for name, rank, bytes in map(str.split, outcome.out.splitlines())}
+    assert len(growth) == 14, outcome.text
+    assert max(growth.values()) < 20_000, growth
