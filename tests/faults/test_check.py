@@ -458,6 +458,46 @@ def test_lengths_that_lead_to_different_algorithms_are_an_error(job, python, tmp
         assert re.search(rf"rank \d sent \d+ bytes where this rank expects \d+|{OTHER_LENGTH}", line), line
 
 
+COUNTS = """
+def run(name, counts, reduce_scatter):
+    text = "nothing"
+    try:
+        reduce_scatter(np.ones(6), np.zeros(counts[rank]), counts)
+    except MPI.Exception as error:
+        text = f"{error.Get_error_class()} {error}"
+    told = world.gather(text)
+    if rank == 0:
+        print(name, *told, sep="\\n", flush=True)
+
+run("wrong", [1, 2, 3] if rank < 2 else [2, 1, 3], world.Reduce_scatter)
+run("right", [1, 2, 3], world.Reduce_scatter)
+run("none", [0, 6, 0], world.Reduce_scatter)
+run("background", [1, 2, 3], lambda *arguments: world.Ireduce_scatter(*arguments).Wait())
+"""
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["here", "messages", "hosts"])
+def test_parts_of_a_reduction_that_differ_though_their_sum_is_the_same(job, python, tmp_path, way):
+    outcome = job([python, script(tmp_path, COUNTS)], n=3, options=CHECK, env=way).wait(60)
+    assert (outcome.code, outcome.err) == (0, ""), outcome.text
+    lines = outcome.out.splitlines()
+    assert [line for line in lines if " " not in line] == [
+        "wrong",
+        *["right", *["nothing"] * 3],
+        *["none"] + ["nothing"] * 3,
+        "background",
+        *["nothing"] * 3,
+    ]
+    told = lines[1:4]
+    assert all(line.startswith(f"{MPI_ERR_TRUNCATE} MPI_Reduce_scatter: ") for line in told), told
+    for sender, receiver, passed, expected in ((2, 0, 16, 8), (2, 1, 8, 16)):
+        passes = f"rank {sender} called MPI_Reduce_scatter with {passed} bytes for rank {receiver}, at "
+        assert passes in told[receiver], told
+        assert f"but rank {receiver} called MPI_Reduce_scatter and expects {expected} bytes, at " in told[receiver], (
+            told
+        )
+
+
 BETWEEN_GROUPS = """
 part = world.Split(rank % 2, rank)
 inter = part.Create_intercomm(0, world, 1 - rank % 2)
