@@ -458,6 +458,46 @@ def test_lengths_that_lead_to_different_algorithms_are_an_error(job, python, tmp
         assert re.search(rf"rank \d sent \d+ bytes where this rank expects \d+|{OTHER_LENGTH}", line), line
 
 
+COUNTS = """
+def run(name, counts, reduce_scatter):
+    text = "nothing"
+    try:
+        reduce_scatter(np.ones(6), np.zeros(counts[rank]), counts)
+    except MPI.Exception as error:
+        text = f"{error.Get_error_class()} {error}"
+    told = world.gather(text)
+    if rank == 0:
+        print(name, *told, sep="\\n", flush=True)
+
+run("wrong", [1, 2, 3] if rank < 2 else [2, 1, 3], world.Reduce_scatter)
+run("right", [1, 2, 3], world.Reduce_scatter)
+run("none", [0, 6, 0], world.Reduce_scatter)
+run("background", [1, 2, 3], lambda *arguments: world.Ireduce_scatter(*arguments).Wait())
+"""
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["here", "messages", "hosts"])
+def test_parts_of_a_reduction_that_differ_though_their_sum_is_the_same(job, python, tmp_path, way):
+    outcome = job([python, script(tmp_path, COUNTS)], n=3, options=CHECK, env=way).wait(60)
+    assert (outcome.code, outcome.err) == (0, ""), outcome.text
+    lines = outcome.out.splitlines()
+    assert [line for line in lines if " " not in line] == [
+        "wrong",
+        *["right", *["nothing"] * 3],
+        *["none"] + ["nothing"] * 3,
+        "background",
+        *["nothing"] * 3,
+    ]
+    told = lines[1:4]
+    assert all(line.startswith(f"{MPI_ERR_TRUNCATE} MPI_Reduce_scatter: ") for line in told), told
+    for sender, receiver, passed, expected in ((2, 0, 16, 8), (2, 1, 8, 16)):
+        passes = f"rank {sender} called MPI_Reduce_scatter with {passed} bytes for rank {receiver}, at "
+        assert passes in told[receiver], told
+        assert f"but rank {receiver} called MPI_Reduce_scatter and expects {expected} bytes, at " in told[receiver], (
+            told
+        )
+
+
 BETWEEN_GROUPS = """
 part = world.Split(rank % 2, rank)
 inter = part.Create_intercomm(0, world, 1 - rank % 2)
@@ -553,3 +593,83 @@ def test_different_calls_are_told_with_their_lines(job, python, tmp_path, name, 
     outcome = job([python, script(tmp_path, f"import time\n{call}\n")], options=CHECK, env=way).wait(60)
     calls = rf"rank 0 called {first}, at .*script.py:5, but rank 1 called {second}, at .*script.py:5"
     assert re.search(calls, outcome.err), outcome.text
+
+
+MEMORY = """
+import ctypes
+
+class Heap(ctypes.Structure):
+    names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+    _fields_ = [(name, ctypes.c_size_t) for name in names.split()]
+
+mallinfo = ctypes.CDLL(None).mallinfo2
+mallinfo.restype = Heap
+one, room = np.ones(4), np.zeros(4 * world.size)
+into, right, left = room[:4], (rank + 1) % world.size, (rank - 1) % world.size
+
+def allocated():
+    world.Barrier()
+    world.Barrier()
+    return mallinfo().uordblks + mallinfo().hblkhd
+
+def blocking():
+    world.Bcast(one)
+    world.Gather(one, room)
+    world.Allreduce(one, into)
+    world.Scan(one, into)
+
+def background():
+    MPI.Request.Waitall([world.Ibcast(one), world.Iallreduce(one, into), world.Igather(one, room), world.Ibarrier()])
+
+def persistent():
+    for request in (world.Bcast_init(one), world.Allreduce_init(one, into)):
+        request.Start()
+        request.Wait()
+        request.Free()
+    world.Send_init(one, right).Free()
+
+def messages():
+    requests = [world.Irecv(into, left, 2), world.Isend(one, right, 2), world.Irecv(room, left, 3)]
+    requests[2].Cancel()
+    MPI.Request.Waitall(requests)
+    world.Sendrecv(one, right, 1, into, left, 1)
+
+def communicators():
+    part = world.Split(0, rank)
+    part.Allreduce(one, into)
+    part.Ibarrier().Wait()
+    part.Free()
+
+def datatypes():
+    datatype = MPI.DOUBLE.Create_vector(2, 1, 2).Commit()
+    world.Bcast([one, 1, datatype])
+    datatype.Free()
+
+def errors():
+    try:
+        world.Send(one, world.size)
+    except MPI.Exception:
+        pass
+
+def growth(each, rounds):
+    before = allocated()
+    for _ in range(rounds):
+        each()
+    return allocated() - before
+
+for each in (blocking, background, persistent, messages, communicators, datatypes, errors):
+    growth(each, 2500)
+    print(each.__name__, rank, min(growth(each, 1000), growth(each, 1000)), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "way"), [(CHECK, WAYS[0]), (CHECK, WAYS[1]), ([], WAYS[0])], ids=["here", "messages", "unchecked"]
+)
+def test_the_memory_of_calls_is_given_back(job, python, tmp_path, options, way):
+    """Allocated bytes of the heap are counted before and after 1000 rounds, twice: tables grow and shrink."""
+    outcome = job([python, script(tmp_path, MEMORY)], options=options, env=way).wait(240)
+    assert outcome.code == 0, outcome.text
+    growth = {(name, rank): int(bytes) for name, rank, bytes in map(str.split, outcome.out.splitlines())}
+    assert len(growth) == 14, outcome.text
+    assert max(growth.values()) < 20_000, growth

@@ -68,6 +68,8 @@ pub(crate) mod kind {
 const PREDEFINED_END: usize = 0x1000;
 const REQUEST_BIT: usize = 1 << 30;
 const REQUEST_SLOT_BITS: usize = 23;
+/// Bits of the slot number of objects that are not requests.
+const SLOT_BITS: usize = 20;
 /// Bit of a request's handle: it lives in the engine, under this generation and slot.
 const LIGHT_BIT: usize = 1 << 29;
 const LIGHT_SLOT_BITS: usize = 18;
@@ -122,6 +124,17 @@ impl Handle {
 
     /// The handle of all sends that were complete when they were started.
     pub(crate) const COMPLETED: Handle = Handle(REQUEST_BIT | LIGHT_BIT | COMPLETED_SLOT);
+
+    /// Returns the handle without its generation, which all objects share that use this slot one after another.
+    pub(crate) fn without_generation(self) -> Handle {
+        let slot_bits = match self.0 {
+            number if number & REQUEST_BIT == 0 => SLOT_BITS,
+            _ if self.is_light() => LIGHT_SLOT_BITS,
+            _ => REQUEST_SLOT_BITS,
+        };
+        let generations = if self.is_light() { Short::GENERATIONS as usize } else { GENERATIONS };
+        Handle(self.0 & !((generations - 1) << slot_bits))
+    }
 
     /// Returns whether the request lives in the engine, or is [`Handle::COMPLETED`].
     #[inline]
@@ -193,9 +206,9 @@ impl<T: Object> HandleTable<T> {
     }
 
     const IS_REQUEST: bool = T::KIND.tag == kind::REQUEST.tag;
-    const SLOT_BITS: usize = if Self::IS_REQUEST { REQUEST_SLOT_BITS } else { 20 };
+    const SLOT_BITS: usize = if Self::IS_REQUEST { REQUEST_SLOT_BITS } else { SLOT_BITS };
     /// Maximum number of live objects.
-    const LIMIT: usize = 1 << (if Self::IS_REQUEST { REQUEST_SLOT_BITS } else { 20 });
+    const LIMIT: usize = 1 << Self::SLOT_BITS;
     const BASE: usize = if Self::IS_REQUEST { REQUEST_BIT } else { T::KIND.tag << 26 };
 
     fn encode(slot: usize, generation: usize) -> Handle {
@@ -559,7 +572,12 @@ mod tests {
             let handle = Handle::light(short).unwrap();
             assert!(handle.0 >> 30 == 1 && handle.is_light());
             assert_eq!(handle.short(), Some(short));
+            let first = Handle::light(Short { generation: 0, ..short });
+            assert_eq!(Some(handle.without_generation()), first, "the next request in this slot");
         }
+        let thing = HandleTable::<Thing>::encode;
+        assert_eq!(thing(7, GENERATIONS - 1).without_generation(), thing(7, 0));
+        assert_eq!(last.without_generation(), HandleTable::<Ticket>::encode(HandleTable::<Ticket>::LIMIT - 1, 0));
         assert_eq!(Handle::light(Short { index: COMPLETED_SLOT as u32, generation: 0 }), None);
         assert!(Handle::COMPLETED.is_light() && Handle::COMPLETED.short().is_none());
         let last = kind::ALL.iter().map(|k| k.tag).max().unwrap();

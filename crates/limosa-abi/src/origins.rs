@@ -27,7 +27,7 @@ struct Origin {
     site: Site,
 }
 
-/// Origins by handle. A reused handle has the origin of its current object.
+/// Origins by handle, without its generation. A reused slot has the origin of its current object.
 static ORIGINS: Mutex<Option<HashMap<usize, Origin>>> = Mutex::new(None);
 
 /// Maximum number of lines of a rank's report.
@@ -44,11 +44,11 @@ pub(crate) fn note(handle: Handle, call: &'static str) {
     let site = site::here();
     // Users know both forms of a function by one name.
     let call = call.strip_suffix("_c").unwrap_or(call);
-    ORIGINS.lock().get_or_insert_with(HashMap::new).insert(handle.0, Origin { call, site });
+    ORIGINS.lock().get_or_insert_with(HashMap::new).insert(handle.without_generation().0, Origin { call, site });
 }
 
 fn origin_of(handle: Handle) -> Origin {
-    let known = ORIGINS.lock().as_ref().and_then(|all| all.get(&handle.0).cloned());
+    let known = ORIGINS.lock().as_ref().and_then(|all| all.get(&handle.without_generation().0).cloned());
     known.unwrap_or(Origin { call: "an unknown call", site: Site::default() })
 }
 

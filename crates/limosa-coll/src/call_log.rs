@@ -20,8 +20,9 @@
 //!
 //! Contract
 //! - A call that has failed before its signature was known is not in the log: it differs from no other call.
-//! - The log holds the last [`KEPT`] calls of a sort, and all persistent ones. Blocking calls in shared memory are not
-//!   in the log: they are read from this rank's notes there.
+//! - The log holds the last [`KEPT`] calls of a sort, and the last [`KEPT_PERSISTENT`] persistent ones, which may be
+//!   started long after they were made. Blocking calls in shared memory are not in the log: they are read from this
+//!   rank's notes there.
 //! - It may be used with the engine's lock, and does not call the engine while it holds its own.
 
 use std::cell::Cell;
@@ -43,6 +44,9 @@ use limosa_mpi::observe::{Inquiry, has_several_callers};
 
 /// Number of calls of a sort that are kept.
 const KEPT: usize = 64;
+
+/// Number of persistent calls that are kept.
+const KEPT_PERSISTENT: usize = 1024;
 
 /// Blocking calls that this rank does not enter in the log.
 pub(super) trait OwnCalls: Send + Sync {
@@ -293,7 +297,12 @@ impl CallLog {
         let mut entries = self.entries.lock();
         let (sort, own) = (signature.sort(), OwnCall { signature, length });
         match sort {
-            Sort::Persistent => drop(entries.persistent.insert(number, own)),
+            Sort::Persistent => {
+                entries.persistent.insert(number, own);
+                if entries.persistent.len() > KEPT_PERSISTENT {
+                    entries.persistent.pop_first();
+                }
+            }
             _ => entries.own[sort as usize].set(number, own),
         }
         let found = Sort::ALL

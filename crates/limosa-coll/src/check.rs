@@ -241,6 +241,21 @@ impl Types {
         Types::combined(call, send.or(receive), op, |_| true, |_| true)
     }
 
+    /// Types of a reduction of which each rank gets a part, of this many elements: it combines that part of all
+    /// operands.
+    pub fn reduction_in_parts(
+        call: &Call<'_>,
+        send: Option<&Buffer>,
+        receive: &Buffer,
+        counts: &[i64],
+        op: &Op,
+    ) -> Types {
+        let operand = send.unwrap_or(receive);
+        let part = |rank: usize| Some(operand.datatype.sequence().repeated(counts[rank] as u64));
+        let types = Types::new(call.size(), part, |_| part(call.rank()));
+        Types { signature: types.signature.with_op(op), ..types }
+    }
+
     /// Types of a scan: operands go to higher ranks.
     pub fn scan(call: &Call<'_>, send: Option<&Buffer>, receive: &Buffer, op: &Op) -> Types {
         let me = call.rank();

@@ -492,7 +492,7 @@ pub(crate) fn plan_reduce_scatter<F: Form>(
     let call = F::begin(comm)?;
     let counts = recvcounts.to_vec(call.size(), "recvcounts")?;
     let (send, receive) = parts(cx, &call, sendbuf, recvbuf, &counts, &datatype)?;
-    let types = || Types::reduction(&call, send.as_ref(), Some(&receive), op);
+    let types = || Types::reduction_in_parts(&call, send.as_ref(), &receive, &counts, op);
     perform!(cx, form, comm, types(), reduce_scatter::{run, background}(&call, send.as_ref(), &receive, &counts, op))
 }
 
@@ -513,7 +513,7 @@ pub(crate) fn plan_reduce_scatter_block<F: Form>(
     let call = F::begin(comm)?;
     let counts = vec![recvcount.get()?; call.size()];
     let (send, receive) = parts(cx, &call, sendbuf, recvbuf, &counts, &datatype)?;
-    let types = || Types::reduction(&call, send.as_ref(), Some(&receive), op);
+    let types = || Types::reduction_in_parts(&call, send.as_ref(), &receive, &counts, op);
     perform!(cx, form, comm, types(), reduce_scatter::{run, background}(&call, send.as_ref(), &receive, &counts, op))
 }
 
