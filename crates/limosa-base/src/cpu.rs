@@ -9,6 +9,13 @@ pub fn allowed() -> usize {
     *ALLOWED.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
 }
 
+/// Returns the bytes of the second-level cache, which each processor has for itself; `None` if the system does not
+/// report them.
+pub fn own_cache_bytes() -> Option<usize> {
+    // SAFETY: no memory is passed.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_LEVEL2_CACHE_SIZE) }).ok().filter(|bytes| *bytes > 0)
+}
+
 /// Returns the processor that this thread runs on.
 pub fn current() -> Option<u32> {
     // SAFETY: no arguments.

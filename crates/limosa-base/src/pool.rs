@@ -1,9 +1,9 @@
 //! Pools of shared-memory blocks for messages in flight: one process takes blocks cyclically, and the receivers return
 //! them.
 //!
-//! Blocks are taken cyclically from a memory that is larger than a processor's own cache. Writing a line that is still
-//! in the last receiver's cache takes several times as long as writing one that has been evicted (measurements are in
-//! docs/performance.md).
+//! Blocks are taken cyclically from a memory of twice a processor's own cache ([`most_slots`]). Writing a line that is
+//! still in the last receiver's cache takes several times as long as writing one that has been evicted (measurements are
+//! in docs/performance.md).
 //!
 //! ```text
 //!   given_back  [u32; SLOTS]            entry `s`: the last generation returned of the block at slot `s`
@@ -18,14 +18,21 @@
 //! - a block is identified by its first slot and its generation, which is never 0: zeroed memory is a pool without
 //!   returned blocks.
 
+use crate::cpu;
 use crate::sync::{AtomicU32, Ordering};
 
 /// Bytes of a slot; a block consists of consecutive slots.
 pub const SLOT_BYTES: usize = 1024;
-/// Slots of a pool.
-pub const SLOTS: usize = if cfg!(loom) { 2 } else { 2048 };
+/// Slots that a pool has at most.
+pub const SLOTS: usize = if cfg!(loom) { 2 } else { 4096 };
 /// Bytes of a pool in shared memory.
 pub const POOL_BYTES: usize = size_of::<GivenBack>() + SLOTS * SLOT_BYTES;
+
+/// Returns the number of slots for a pool on this machine: twice the second-level cache of a processor. In less memory
+/// the receiver still has the lines of a block in its cache when they are written again; more memory gains nothing.
+pub fn most_slots() -> usize {
+    (2 * cpu::own_cache_bytes().unwrap_or(1 << 20) / SLOT_BYTES).clamp(SLOTS / 4, SLOTS)
+}
 
 /// Shared part of a pool: the returned generations.
 #[cfg_attr(not(loom), repr(C, align(4096)))]
@@ -59,6 +66,8 @@ pub struct Blocks {
     next: usize,
     /// Number of slots in use of the pool so far.
     room: usize,
+    /// Number of slots that may ever be in use.
+    most: usize,
     /// For each slot, the first slot of its block, counted from 1; 0 if it is free.
     block: Vec<u16>,
     /// For each first slot, the last block that began there.
@@ -73,13 +82,18 @@ struct Block {
     holder: u32,
 }
 
-impl Default for Blocks {
-    fn default() -> Blocks {
-        Blocks { next: 0, room: 0, block: vec![0; SLOTS], blocks: vec![Block::default(); SLOTS] }
-    }
-}
-
 impl Blocks {
+    /// Returns the record of an empty pool that grows to `most` slots, up to [`SLOTS`].
+    pub fn new(most: usize) -> Blocks {
+        let most = most.min(SLOTS);
+        Blocks { next: 0, room: 0, most, block: vec![0; most], blocks: vec![Block::default(); most] }
+    }
+
+    /// Returns whether all slots that may ever be in use are in use.
+    pub fn is_grown(&self) -> bool {
+        self.room == self.most
+    }
+
     /// Returns the number of slots that may be used; [`Blocks::grow`] adds more.
     pub fn room(&self) -> usize {
         self.room
@@ -87,13 +101,13 @@ impl Blocks {
 
     /// Adds slots that may be used.
     pub fn grow(&mut self, slots: usize) {
-        self.room = (self.room + slots).min(SLOTS);
+        self.room = (self.room + slots).min(self.most);
     }
 
     /// Returns whether the next block of so many bytes would lie beyond the slots that may be used.
     #[inline]
     pub fn at_end(&self, bytes: usize) -> bool {
-        self.room < SLOTS && self.next + bytes.div_ceil(SLOT_BYTES) > self.room
+        !self.is_grown() && self.next + bytes.div_ceil(SLOT_BYTES) > self.room
     }
 
     /// Takes a block for process `holder`. Returns its first slot and generation, or `None` if there is no free block
@@ -172,7 +186,7 @@ mod tests {
 
     #[test]
     fn blocks_never_overlap_whatever_the_order_in_which_they_come_back() {
-        let (shared, mut blocks) = (pool(), Blocks::default());
+        let (shared, mut blocks) = (pool(), Blocks::new(SLOTS / 2));
         let mut live: Vec<((u32, u32), usize)> = Vec::new();
         let mut random = 12345usize;
         let mut refused = 0;
@@ -203,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_block_that_stays_away_holds_up_no_others() {
-        let (shared, mut blocks) = (pool(), Blocks::default());
+        let (shared, mut blocks) = (pool(), Blocks::new(SLOTS));
         blocks.grow(SLOTS);
         let kept = blocks.take(&shared, 5000, 0).expect("an empty pool has room");
         let mut others = VecDeque::new();
@@ -220,7 +234,7 @@ mod tests {
 
     #[test]
     fn blocks_of_a_dead_process_are_taken_again_and_those_of_others_are_not() {
-        let (shared, mut blocks) = (pool(), Blocks::default());
+        let (shared, mut blocks) = (pool(), Blocks::new(SLOTS));
         blocks.grow(12);
         let kept = blocks.take(&shared, 2 * SLOT_BYTES, 3).expect("an empty pool has room");
         for holder in [7, 7, 3, 7, 9] {
@@ -248,7 +262,7 @@ mod tests {
 
     #[test]
     fn too_long_a_block_is_refused() {
-        let (shared, mut blocks) = (pool(), Blocks::default());
+        let (shared, mut blocks) = (pool(), Blocks::new(SLOTS));
         assert_eq!(blocks.take(&shared, 1, 0), None);
         blocks.grow(4);
         assert_eq!(blocks.take(&shared, 5 * SLOT_BYTES, 0), None);
@@ -295,7 +309,7 @@ mod model {
                     }
                 })
             };
-            let mut blocks = Blocks::default();
+            let mut blocks = Blocks::new(SLOTS);
             blocks.grow(SLOTS);
             for (number, sent) in pool.sent.iter().enumerate() {
                 let (start, generation) = loop {

@@ -351,7 +351,7 @@ impl ShmDevice {
                 Some(pool) => Ok(pool),
                 none => {
                     let memory = Shared::new(fd, offset, POOL_BYTES)?;
-                    Ok(none.insert(OwnPool { memory, blocks: Blocks::default() }))
+                    Ok(none.insert(OwnPool { memory, blocks: Blocks::new(pool::most_slots()) }))
                 }
             }
         });

@@ -544,11 +544,11 @@ mod tests {
     #[test]
     fn a_bad_value_is_named_and_the_default_used() {
         let (config, complaints) = of(&[("LIMOSA_EAGER", "-5"), ("LIMOSA_WAIT", "fast")]);
-        assert_eq!(config.eager_bytes, 8192);
+        assert_eq!(config.eager_bytes, 65536);
         assert_eq!(config.wait, WaitMode::Auto);
         assert_eq!(
             complaints[0],
-            "LIMOSA_EAGER is `-5` but must be an integer number of bytes from 0 to 16777216; using the default, 8192"
+            "LIMOSA_EAGER is `-5` but must be an integer number of bytes from 0 to 16777216; using the default, 65536"
         );
         assert_eq!(
             complaints[1],

@@ -262,6 +262,8 @@ pub struct Engine {
     memory: Option<Arc<dyn PeerMemory>>,
     host: Option<Arc<HostMemory>>,
     options: Options,
+    /// Most data bytes of a packet to any of the initial peers.
+    max_packet: usize,
     rank: Peer,
     oversubscribed: bool,
     sharing: sharing::Sharing,
@@ -308,8 +310,8 @@ impl Engine {
             cpu::begin_on(host.me() as usize);
         }
         // A rendezvous may wait for a time slice of the receiver; an additional copy costs less.
-        let eager_limit = if oversubscribed { 4 * options.eager_limit } else { options.eager_limit }
-            .min(devices.least_max_data() - 8);
+        let eager_limit = if oversubscribed { 4 * options.eager_limit } else { options.eager_limit };
+        let max_packet = devices.least_max_data() - 8;
         let memory = devices.peer_memory();
         let watched = devices.wait_descriptors()?.into_iter();
         let watched = watched.map(|(descriptor, ready)| Watch::new(descriptor, ready)).collect();
@@ -333,7 +335,8 @@ impl Engine {
             doorbell,
             memory,
             host,
-            options: Options { eager_limit, ..options },
+            options,
+            max_packet,
             rank,
             oversubscribed,
             sharing: sharing::Sharing::new(),
@@ -402,9 +405,9 @@ impl Engine {
         self.rank
     }
 
-    /// Returns the length in bytes of the longest message that travels eagerly.
-    pub fn eager_limit(&self) -> usize {
-        self.options.eager_limit
+    /// Returns the most data bytes of a packet to any of the initial peers.
+    pub fn max_packet(&self) -> usize {
+        self.max_packet
     }
 
     /// Returns the memory in bytes that unexpected messages take.

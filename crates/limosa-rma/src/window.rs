@@ -136,7 +136,7 @@ impl Window {
             rank: comm.rank(),
             memory: exposed,
             guard: provided.guard,
-            max_packet: comm.engine().eager_limit().max(MIN_PACKET),
+            max_packet: comm.engine().max_packet().clamp(MIN_PACKET, MAX_PACKET),
             done: (0..comm.size()).map(|_| AtomicU32::new(0)).collect(),
             state: Mutex::new(StationState::new(comm.size())),
         });
@@ -350,6 +350,8 @@ fn targets(comm: &Comm, parts: &[agree::Announced], reaches: Reaches) -> Box<[Wi
 
 /// Bytes that fit a packet of any device.
 const MIN_PACKET: usize = 512;
+/// Bytes of an access that travel in one packet.
+const MAX_PACKET: usize = 8 * 1024;
 
 /// Provides the memory of all members.
 fn provide(comm: &Arc<Comm>, part: &WindowPart, parts: &[agree::Announced]) -> Result<WindowMemory> {

@@ -47,12 +47,12 @@ fn what_a_dead_receiver_keeps_of_the_pool_comes_back() {
     let send = |all: &mut [ShmDevice], to| {
         all[0].send(to, &Meta::default(), Data::Bytes(&bytes), Urgency::Normal).expect("send")
     };
-    let slots = |all: &[ShmDevice]| all[0].pool.as_ref().map_or(0, |pool| pool.blocks.room());
+    let is_grown = |all: &[ShmDevice]| all[0].pool.as_ref().is_some_and(|pool| pool.blocks.is_grown());
     let kept = |all: &[ShmDevice], peer| {
         all[0].pool.as_ref().is_some_and(|pool| pool.blocks.next_holder(peer - 1) == Some(peer))
     };
     // Receivers 1 and 2 keep all of the pool between them.
-    while slots(&all) < pool::SLOTS || all[0].refused == 0 {
+    while !is_grown(&all) || all[0].refused == 0 {
         let _ = (send(&mut all, 1), send(&mut all, 2));
     }
     all[0].ports.of(2).is_that_of(killed());

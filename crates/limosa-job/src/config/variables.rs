@@ -179,7 +179,7 @@ pub const VARIABLES: &[Variable] = &[
     user(
         "LIMOSA_EAGER",
         Form::Number { min: 0, max: 1 << 24, unit: "bytes" },
-        "8192",
+        "65536",
         "Largest message that is sent before its receiver asks for it; up to \
          four times as much if there are more processes than processors",
     ),

@@ -239,7 +239,10 @@ impl Engine {
                 core.state.sleep_conditions.add(reason);
                 (core, slept, moved_in_sleep) = self.sleep(core, condition, observer, asking);
                 core.state.sleep_conditions.remove(reason);
-                idle.start_again();
+                // A signal to the program is no reason to poll again before the next sleep.
+                if !matches!(slept, Slept::Signalled) {
+                    idle.start_again();
+                }
             }
             // Otherwise this thread has polled itself.
             woken = matches!(slept, Slept::Signalled | Slept::Interrupted);

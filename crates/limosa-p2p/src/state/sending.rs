@@ -8,8 +8,7 @@
 //! answer, a recall.
 
 use super::{
-    DirectPhase, FAR_EAGER, FAR_LENT, MIN_JOINT, Mode, PART_BYTES, ProtocolState, STREAM_BYTES, Unexpected, received,
-    room_for,
+    DirectPhase, FAR_LENT, MIN_JOINT, Mode, PART_BYTES, ProtocolState, STREAM_BYTES, Unexpected, received, room_for,
 };
 use crate::completion::{Completion, Failure, RequestId};
 use crate::matching::Envelope;
@@ -111,7 +110,7 @@ impl ProtocolState {
         let len = region.len();
         let is_far = devices.is_far(peer);
         let is_whole = len <= self.whole_limit || (is_far && self.fits_packet(devices, peer, len, mode));
-        let is_eager = is_whole || (len <= self.eager_limit && mode == Mode::Standard);
+        let is_eager = is_whole || (len <= self.eager_limit && mode == Mode::Standard && !is_far);
         let has_credit = is_eager && (!is_far || self.spend_credit(devices, peer, len));
         // A question for credit may have found the peer dead.
         self.check(peer, envelope.context)?;
@@ -181,7 +180,7 @@ impl ProtocolState {
     fn fits_packet(&self, devices: &Devices, peer: Peer, len: usize, mode: Mode) -> bool {
         // A synchronous send's number travels with the message.
         let most = devices.max_data(peer) - if mode == Mode::Synchronous { 8 } else { 0 };
-        len <= most.min(FAR_EAGER * self.eager_limit)
+        len <= most.min(self.eager_limit)
     }
 
     /// Sends a short message at once to a peer that has been sent to before. Returns false, without effect, if there is
