@@ -433,6 +433,7 @@ for name, call in calls.items():
 """
 
 
+OTHER_MESSAGE = r"rank \d sent \d+ bytes where (this rank|rank \d) expects \d+"
 OTHER_LENGTH = r"rank \d called MPI_\S+ with (\d+|another number of) bytes, but rank \d called MPI_\S+ with "
 
 
@@ -455,7 +456,7 @@ def test_lengths_that_lead_to_different_algorithms_are_an_error(job, python, tmp
     for line in lines:
         assert "True MPI_" in line and "False" not in line, line
         # Of a call in shared memory the length is not known to ranks whose calls go by messages.
-        assert re.search(rf"rank \d sent \d+ bytes where this rank expects \d+|{OTHER_LENGTH}", line), line
+        assert re.search(rf"{OTHER_MESSAGE}|{OTHER_LENGTH}", line), line
 
 
 COUNTS = """
@@ -496,6 +497,47 @@ def test_parts_of_a_reduction_that_differ_though_their_sum_is_the_same(job, pyth
         assert f"but rank {receiver} called MPI_Reduce_scatter and expects {expected} bytes, at " in told[receiver], (
             told
         )
+
+
+LAST_CALL = """
+import time
+
+count = {ODD_COUNT} if rank == {ODD} else {COUNT}
+one, into = np.ones(count), np.zeros(count)
+mine, room = np.ones(count * world.size), np.zeros(count * world.size)
+if rank == {LATE}:
+    time.sleep(1)  # the other ranks inquire less and less often
+try:
+    {CALL}
+except MPI.Exception as error:
+    print(error.Get_error_class() in (MPI.ERR_TRUNCATE, MPI.ERR_COUNT), error, flush=True)
+"""
+
+
+@pytest.mark.parametrize("way", WAYS[1:], ids=["messages", "hosts"])
+@pytest.mark.parametrize(
+    ("call", "late"),
+    [
+        ("Bcast(one)", None),
+        ("Ibcast(one).Wait()", None),
+        ("Reduce(one, into)", None),
+        ("Ireduce(one, into).Wait()", 0),
+        ("Allreduce(one, into)", 0),
+        ("Iallreduce(one, into).Wait()", None),
+        ("Alltoall(mine, room)", None),
+    ],
+)
+def test_lengths_that_differ_in_the_last_call_are_an_error(job, python, tmp_path, call, late, way):
+    """Without `--check`: ranks that have completed the call leave, while other ranks wait for messages."""
+    for odd, counts in ((0, (40_000, 600)), (0, (600, 40_000)), (2, (1, 40_000)), (2, (40_000, 1))):
+        text = LAST_CALL.replace("{ODD}", str(odd)).replace("{ODD_COUNT}", str(counts[0])).replace("{LATE}", str(late))
+        text = text.replace("{COUNT}", str(counts[1])).replace("{CALL}", f"world.{call}")
+        outcome = job([python, script(tmp_path, text)], n=3, env=way, options=["--on-hang", "abort"]).wait(60)
+        assert (outcome.code, outcome.err) == (0, ""), outcome.text
+        told = outcome.out.splitlines()
+        assert told, outcome.text
+        assert all(line.startswith("True ") for line in told), outcome.text
+        assert all(re.search(f"{OTHER_MESSAGE}|{OTHER_LENGTH}", line) for line in told), outcome.text
 
 
 BETWEEN_GROUPS = """

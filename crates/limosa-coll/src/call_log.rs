@@ -10,7 +10,10 @@
 //!
 //! A rank that waits for very long also reports the length of its call and the algorithm that it has selected by it
 //! ([`Length`]). Ranks that have selected different ones may wait for each other, so this ends the collectives as well.
-//! Other different lengths end nothing: the operation itself finds them.
+//! Other different lengths end nothing: the operation itself finds them. The rank that gets a message of another length
+//! may complete the call and leave before a rank has waited for long. So it reports that message to its partners
+//! ([`tell_length`]). A rank that waits for very long in that call ends the collectives, also if it has got such a
+//! message itself ([`Inquirer::or_ends`]).
 //!
 //! A blocking operation and an operation in the background never match. A rank that waits for long also reports how
 //! many operations of each sort it has begun. The receiver thus sees a deadlock in which neither rank has come to the
@@ -26,14 +29,14 @@
 //! - It may be used with the engine's lock, and does not call the engine while it holds its own.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock, Weak};
 
 use limosa_p2p::matching::Envelope;
 use limosa_p2p::{Engine, Listener, Peer, ProgramJob, Urgency, Words};
 use parking_lot::Mutex;
 
-use super::disagreement::{self, Difference};
+use super::disagreement::{self, Difference, OtherLength};
 use super::kind::{Signature, Sort};
 use super::numbers::{self, Counts, Numbers, Tagged};
 use limosa_mpi::check;
@@ -132,6 +135,8 @@ struct Entries {
     own: [Recent<OwnCall>; 2],
     persistent: BTreeMap<u64, OwnCall>,
     heard: [Recent<Heard>; 3],
+    /// The latest calls in which other ranks have got messages of another length.
+    completed: VecDeque<(LoggedCall, OtherLength)>,
     /// The latest report, by rank, of a very long wait in a call to which this rank has not come.
     told: BTreeMap<usize, Told>,
     waits: Vec<Wait>,
@@ -206,6 +211,11 @@ const ALONE: u64 = 1 << 32;
 const LENGTH_SHIFT: u32 = 33;
 /// Place of the number of an algorithm in the word with the number of blocking calls.
 const ALGORITHM_SHIFT: u32 = 56;
+/// Flag in the last word: the call has completed, and a message had another length. The words are the number, the
+/// signature with the message's sender above, the bytes sent, and the bytes expected.
+const COMPLETED: u64 = 1 << 63;
+/// Place of the sender in the word with the signature.
+const SENDER_SHIFT: u32 = 32;
 /// Number of the inquiry from which on a waiting rank says its length.
 const SAYS_LENGTH: u32 = 6;
 /// Number of the inquiry with which a waiting rank says that it has a single thread.
@@ -433,6 +443,12 @@ impl CallLog {
         }
     }
 
+    /// Returns a message of another length that a rank has got in this call.
+    fn find_completed(&self, number: u64, signature: Signature) -> Option<OtherLength> {
+        let of_call = |call: &LoggedCall| (call.number, call.signature.sort()) == (number, signature.sort());
+        self.entries.lock().completed.iter().find(|(call, _)| of_call(call)).map(|(_, message)| *message)
+    }
+
     fn job(&self, found: DifferingRanks) -> ProgramJob {
         let (context, group) = (self.context, self.group.clone());
         Box::new(move |engine| drop(disagreement::raise(engine, context, &group, found.error())))
@@ -475,6 +491,14 @@ impl Listener for CallLog {
         let (length, is_alone) = (Length { code: (word >> LENGTH_SHIFT) as u32, algorithm }, word & ALONE != 0);
         let signature = Signature::of_word(word as u32)?;
         let from = self.group.rank_of(from)? as usize;
+        if background & COMPLETED != 0 {
+            let (sent, expected) = (counts as usize, (background & !COMPLETED) as usize);
+            let message = OtherLength { from: (word >> SENDER_SHIFT) as usize, to: from, sent, expected };
+            let completed = &mut self.entries.lock().completed;
+            completed.truncate(KEPT - 1);
+            completed.push_front((LoggedCall { number, signature }, message));
+            return None;
+        }
         let told = Told { number, signature, begun: Counts { blocking, background }, is_alone };
         let heard = Heard { said: Said::Whole(signature), length, from };
         let found = if is_compared_by_records(signature.sort()) {
@@ -494,6 +518,9 @@ fn is_compared_by_records(sort: Sort) -> bool {
 /// Calls its argument with each of some ranks.
 pub(super) type ListRanks<'a> = dyn Fn(&mut dyn FnMut(usize)) + 'a;
 
+/// Returns a message of another length than this rank expects, if there was one.
+pub(super) type FindLength<'a> = dyn Fn() -> Option<OtherLength> + 'a;
+
 /// Inquires at other ranks on behalf of an operation in which this thread waits.
 pub(super) struct Inquirer<'a, F> {
     comm: &'a Comm,
@@ -503,6 +530,8 @@ pub(super) struct Inquirer<'a, F> {
     inquired: Cell<Option<LoggedCall>>,
     /// Lists the ranks that it waits for.
     awaited: F,
+    /// Finds a message of another length in the operation so far.
+    trouble: Option<&'a FindLength<'a>>,
 }
 
 /// A call in the log.
@@ -514,7 +543,13 @@ pub(super) struct LoggedCall {
 
 impl<'a, F: Fn(&mut dyn FnMut(usize))> Inquirer<'a, F> {
     pub(super) fn new(comm: &'a Comm, signature: Signature, number: Option<u64>, awaited: F) -> Inquirer<'a, F> {
-        Inquirer { comm, signature, number, inquired: Cell::new(None), awaited }
+        Inquirer { comm, signature, number, inquired: Cell::new(None), awaited, trouble: None }
+    }
+
+    /// Ends the operation after a very long wait, if a message had another length.
+    pub(super) fn or_ends(mut self, trouble: &'a FindLength<'a>) -> Self {
+        self.trouble = Some(trouble);
+        self
     }
 }
 
@@ -524,7 +559,7 @@ impl<F: Fn(&mut dyn FnMut(usize))> Inquiry for Inquirer<'_, F> {
         let Some(number) = self.number.or_else(latest) else { return };
         let call = LoggedCall { number, signature: self.signature };
         self.inquired.set(Some(call));
-        inquire(self.comm, call, &self.awaited);
+        inquire(self.comm, call, &self.awaited, &|| self.trouble.and_then(|trouble| trouble()));
     }
 }
 
@@ -536,10 +571,10 @@ impl<F> Drop for Inquirer<'_, F> {
     }
 }
 
-/// Reports the call in which this rank waits to the ranks that it waits for. [`end_inquiries`] must follow after the
-/// wait.
+/// Reports the call in which this rank waits to the ranks that it waits for. After a very long wait it ends the
+/// communicator's collectives if lengths differ, as `trouble` may find. [`end_inquiries`] must follow after the wait.
 #[cold]
-pub(super) fn inquire(comm: &Comm, call: LoggedCall, awaited: &ListRanks<'_>) {
+pub(super) fn inquire(comm: &Comm, call: LoggedCall, awaited: &ListRanks<'_>, trouble: &FindLength<'_>) {
     let LoggedCall { number, signature } = call;
     let Some(log) = CallLog::of(comm).filter(|_| signature.is_known()) else { return };
     let (engine, begun) = (comm.engine(), log.numbers.begun());
@@ -574,6 +609,28 @@ pub(super) fn inquire(comm: &Comm, call: LoggedCall, awaited: &ListRanks<'_>) {
             let counts = begun.blocking | u64::from(length.algorithm) << ALGORITHM_SHIFT;
             let words = [number, word, counts, begun.background];
             engine.say(peer, log.context, words, urgency);
+        }
+    });
+    if engine.lost_group(log.context).is_some() {
+        disagreement::give_up_sends(engine, &log.group);
+    } else if inquiries >= SAYS_LENGTH
+        && let Some(message) = trouble().or_else(|| log.find_completed(number, signature))
+    {
+        disagreement::raise(engine, log.context, &log.group, disagreement::error_of_wait(log.me, message));
+    }
+}
+
+/// Reports to these ranks that a call has completed in which a message had another length: they may wait for messages
+/// that do not come.
+#[cold]
+pub(super) fn tell_length(comm: &Comm, call: LoggedCall, message: OtherLength, partners: &ListRanks<'_>) {
+    let LoggedCall { number, signature } = call;
+    let Some(log) = CallLog::of(comm).filter(|_| signature.is_known()) else { return };
+    let word = u64::from(signature.word()) | (message.from as u64) << SENDER_SHIFT;
+    partners(&mut |rank| {
+        if let Some(peer) = log.group.world_rank(rank).filter(|_| rank != log.me) {
+            let words = [number, word, message.sent as u64, message.expected as u64 | COMPLETED];
+            comm.engine().say(peer, log.context, words, Urgency::Normal);
         }
     });
 }

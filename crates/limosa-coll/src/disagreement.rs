@@ -25,6 +25,7 @@ use limosa_mpi::comm::{Comm, Purpose};
 use limosa_mpi::consts::MPI_ERR_TRUNCATE;
 use limosa_mpi::error::{Error, error_of};
 use limosa_mpi::group::Group;
+use limosa_mpi::world::has_finalized;
 
 /// The different calls of two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,13 +97,33 @@ pub(crate) fn error_in_words(ranks: [Option<usize>; 2], difference: Difference, 
     Error::new(difference.first.class_of_difference(difference.second), detail)
 }
 
+/// End of a sentence about lengths that differ.
+const MATCHING: &str =
+    "all ranks must pass matching counts and datatypes; collectives on this communicator fail from now on";
+
 /// Makes the error that ranks have made these calls with different lengths, and that a rank waits because of it.
 #[cold]
 pub(crate) fn error_of_lengths(ranks: [Option<usize>; 2], calls: &[String; 2]) -> Error {
+    let detail = format!("{}, and a rank waits because of it: {MATCHING}", sentence(ranks, calls));
+    Error::new(MPI_ERR_TRUNCATE, detail)
+}
+
+/// A message of another length than its receiver expects.
+#[derive(Clone, Copy)]
+pub(crate) struct OtherLength {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) sent: usize,
+    pub(crate) expected: usize,
+}
+
+/// Makes the error that a message had another length, and that this rank, `me`, waits for messages that do not come.
+#[cold]
+pub(crate) fn error_of_wait(me: usize, message: OtherLength) -> Error {
+    let OtherLength { from, to, sent, expected } = message;
     let detail = format!(
-        "{}, and a rank waits because of it: all ranks must pass matching counts and datatypes; collectives on this \
-         communicator fail from now on",
-        sentence(ranks, calls)
+        "rank {from} sent {sent} bytes where rank {to} expects {expected}, and rank {me} waits because of it: \
+         {MATCHING}"
     );
     Error::new(MPI_ERR_TRUNCATE, detail)
 }
@@ -129,7 +150,16 @@ pub(crate) fn raise(engine: &Engine, context: u64, group: &Group, error: Error) 
         engine.end_group(Comm::twin_context(context, Purpose::Checks), peers(), error.class, &error.detail);
     }
     engine.end_group(context, peers(), error.class, &error.detail);
+    give_up_sends(engine, group);
     engine.lost_group(context).map_or(error, error_of)
+}
+
+/// Ends sends to ranks that have left by `MPI_Finalize`, in a group whose collectives have ended. Those that had left
+/// before do not hear of that.
+#[cold]
+pub(crate) fn give_up_sends(engine: &Engine, group: &Group) {
+    let peers = (0..group.size()).filter_map(|rank| group.world_rank(rank));
+    engine.peers_left(peers.filter(|peer| has_finalized(*peer)));
 }
 
 #[cfg(test)]

@@ -19,17 +19,18 @@
 //! steps, so that no other rank is left waiting, and the error is returned at the end.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use limosa_p2p::matching::{Envelope, Pattern};
 use limosa_p2p::memory::Region;
-use limosa_p2p::{Completion, Engine, Failure, Mode, RequestId, Started, View, in_service};
+use limosa_p2p::{Completion, Engine, Failure, Interrupted, Mode, RequestId, Started, View, in_service};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::call_log::{self, Inquirer, LoggedCall};
+use super::disagreement::OtherLength;
 use super::schedule::{Schedule, Step, broken, mismatch};
 use limosa_mpi::comm::Comm;
 use limosa_mpi::error::{Error, Result, error_of};
@@ -40,9 +41,24 @@ use limosa_mpi::operation::{End, Operation};
 /// Sender and number of bytes of a receive; `None` for a send.
 type Awaited = Option<(u32, usize)>;
 
-/// The first error.
+/// The first error, and the first message of another length.
 #[derive(Default)]
-struct Trouble(Option<Error>);
+struct Trouble(Option<Error>, Option<OtherLength>);
+
+/// Returns how a message to this rank, `to`, from rank `from` differs from the expected length, if it does.
+fn other_length(to: u32, from: u32, expected: usize, end: &Completion) -> Option<OtherLength> {
+    let sent = match end.failure.as_deref() {
+        None => end.bytes,
+        Some(Failure::Truncated { sent, .. }) => *sent,
+        Some(_) => return None,
+    };
+    (sent != expected as u64).then_some(OtherLength {
+        from: from as usize,
+        to: to as usize,
+        sent: sent as usize,
+        expected,
+    })
+}
 
 impl Trouble {
     fn is_there(&self) -> bool {
@@ -55,12 +71,12 @@ impl Trouble {
     }
 
     /// Checks the end of a receive of `expected` bytes from rank `from`.
-    fn look(&mut self, from: u32, expected: usize, end: Completion) {
-        match end.failure.as_deref() {
-            None if end.bytes == expected as u64 => {}
-            None => self.note(mismatch(from as usize, end.bytes as usize, expected)),
-            Some(Failure::Truncated { sent, .. }) => self.note(mismatch(from as usize, *sent as usize, expected)),
-            Some(failure) => self.note(error_of(failure)),
+    fn look(&mut self, to: u32, from: u32, expected: usize, end: Completion) {
+        if let Some(message) = other_length(to, from, expected, &end) {
+            self.1.get_or_insert(message);
+            self.note(mismatch(message.from, message.sent, expected));
+        } else if let Some(failure) = end.failure {
+            self.note(error_of(failure));
         }
     }
 }
@@ -83,6 +99,15 @@ fn start_receive(engine: &Engine, comm: &Comm, tag: i32, from: u32, region: &Reg
 }
 
 impl Schedule {
+    /// Lists the partners in all messages.
+    fn all_partners(&self, tell: &mut dyn FnMut(usize)) {
+        let of = |step: &Step| match step {
+            Step::Send { to: rank, .. } | Step::Receive { from: rank, .. } => Some(*rank as usize),
+            _ => None,
+        };
+        self.steps.iter().filter_map(of).collect::<BTreeSet<usize>>().into_iter().for_each(tell);
+    }
+
     /// Lists the partners in the messages of the round that ends with this step or contains it.
     fn partners(&self, next: usize, tell: &mut dyn FnMut(usize)) {
         let steps = &self.steps[..next];
@@ -131,6 +156,9 @@ pub fn run(comm: &Comm, schedule: Schedule) -> Result<()> {
         }
     }
     round.finish(engine, comm, &schedule, schedule.steps.len());
+    if let Some(message) = round.trouble.1 {
+        call_log::tell_length(comm, schedule.call, message, &|tell| schedule.all_partners(tell));
+    }
     if round.broken {
         // The device failed with transfers under way, which may still access this memory.
         std::mem::forget(schedule);
@@ -152,33 +180,50 @@ struct Round {
 }
 
 impl Round {
+    /// Waits for the transfers, or withdraws them if a signal ends the wait.
+    fn wait(
+        &self,
+        engine: &Engine,
+        comm: &Comm,
+        schedule: &Schedule,
+        next: usize,
+    ) -> std::result::Result<(), Interrupted> {
+        let find = || {
+            let arrived = |(id, receive): &(RequestId, Awaited)| {
+                let ((from, expected), end) = ((*receive)?, engine.peek(*id)?);
+                other_length(comm.rank(), from, expected, &end)
+            };
+            self.trouble.1.or_else(|| self.pending.iter().find_map(arrived))
+        };
+        let inquirer = Inquirer::new(comm, schedule.call.signature, Some(schedule.call.number), |tell| {
+            schedule.partners(next, tell);
+        })
+        .or_ends(&find);
+        let waiting = Waiting::collective(comm, Some(&inquirer));
+        let mut left = self.pending.len();
+        let is_over = &mut |view: &View<'_>| {
+            while left > 0 && view.is_done(self.pending[left - 1].0) {
+                left -= 1;
+            }
+            left == 0 || view.is_broken()
+        };
+        engine.block_on_requests(is_over, &waiting).inspect_err(|_| {
+            engine.fall_out_of_step(comm.coll_context());
+            engine.withdraw_all(self.pending.iter().map(|(id, _)| *id), &waiting);
+        })
+    }
+
     fn finish(&mut self, engine: &Engine, comm: &Comm, schedule: &Schedule, next: usize) {
         if self.pending.is_empty() || self.broken {
             return;
         }
-        let inquirer = Inquirer::new(comm, schedule.call.signature, Some(schedule.call.number), |tell| {
-            schedule.partners(next, tell);
-        });
-        let waiting = Waiting::collective(comm, Some(&inquirer));
-        let mut left = self.pending.len();
-        let waited = engine.block_on_requests(
-            &mut |view| {
-                while left > 0 && view.is_done(self.pending[left - 1].0) {
-                    left -= 1;
-                }
-                left == 0 || view.is_broken()
-            },
-            &waiting,
-        );
-        if let Err(interrupted) = waited {
+        if let Err(interrupted) = self.wait(engine, comm, schedule, next) {
             self.interrupted = true;
             self.trouble.note(interrupted.into());
-            engine.fall_out_of_step(comm.coll_context());
-            engine.withdraw_all(self.pending.iter().map(|(id, _)| *id), &waiting);
         }
         for (id, receive) in self.pending.drain(..) {
             match (engine.take(id), receive) {
-                (Some(end), Some((from, expected))) => self.trouble.look(from, expected, end),
+                (Some(end), Some((from, expected))) => self.trouble.look(comm.rank(), from, expected, end),
                 (Some(Completion { failure: Some(failure), .. }), None) => self.trouble.note(error_of(failure)),
                 (Some(_), None) => {}
                 (None, _) => {
@@ -240,7 +285,7 @@ impl ScheduleRun {
     /// Starts the run, which must be new or done. It then continues by itself.
     pub fn start(self: &Arc<ScheduleRun>) {
         self.done.store(false, Ordering::Relaxed);
-        self.trouble.lock().0 = None;
+        *self.trouble.lock() = Trouble::default();
         if let Some(progress) = &mut *self.rest.lock() {
             progress.next = 0;
         }
@@ -338,7 +383,7 @@ impl ScheduleRun {
                 match receive {
                     Some((from, expected)) => {
                         if end.failure.is_some() || end.bytes != expected as u64 {
-                            run.trouble.lock().look(from, expected, end);
+                            run.trouble.lock().look(run.comm.rank(), from, expected, end);
                         }
                     }
                     None => {
@@ -358,6 +403,10 @@ impl ScheduleRun {
         if self.has_inquired.swap(false, Ordering::Relaxed) {
             call_log::end_inquiries(&self.comm, self.call);
         }
+        let other_length = self.trouble.lock().1;
+        if let (Some(message), Some(progress)) = (other_length, &*self.rest.lock()) {
+            call_log::tell_length(&self.comm, self.call, message, &|tell| progress.schedule.all_partners(tell));
+        }
         self.done.store(true, Ordering::Release);
         engine.notify();
     }
@@ -371,7 +420,8 @@ impl Inquiry for ScheduleRun {
         }
         // Set first: it may end meanwhile.
         self.has_inquired.store(true, Ordering::Relaxed);
-        call_log::inquire(&self.comm, self.call, &|tell| partners.iter().for_each(|rank| tell(*rank)));
+        let find = || self.trouble.lock().1;
+        call_log::inquire(&self.comm, self.call, &|tell| partners.iter().for_each(|rank| tell(*rank)), &find);
     }
 }
 

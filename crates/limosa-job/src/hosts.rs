@@ -142,6 +142,11 @@ impl Seat<'_> {
         self.exited();
     }
 
+    /// The process of this rank has finalized, whether it still runs or not.
+    pub fn has_finalized(&self) -> bool {
+        self.entry().finalized.load(Relaxed) != 0
+    }
+
     /// The process of this rank has ended, and had finalized.
     pub fn has_left(&self) -> bool {
         let entry = self.entry();

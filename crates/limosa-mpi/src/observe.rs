@@ -321,8 +321,8 @@ impl Inquiries {
     const NONE: Inquiries = Inquiries { made: 0, since_ns: 0 };
     /// A thread that has waited for so long inquires, and again whenever it has waited for twice as long.
     const AFTER: Duration = Duration::from_millis(10);
-    /// So often: others keep in mind what they were asked.
-    const MOST: u32 = 7;
+    /// So often, which is 20 s: others keep in mind what they were asked.
+    const MOST: u32 = 12;
     /// A thread that polls inquires first when it is shown on the status board, which counts as so many.
     const MADE_BY_POLLERS: u32 = 4;
 

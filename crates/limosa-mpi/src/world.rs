@@ -531,6 +531,12 @@ impl World {
     }
 }
 
+/// Returns whether this process of the job has left by `MPI_Finalize`.
+pub fn has_finalized(peer: Peer) -> bool {
+    let is_there = |job: &&Job| peer < job.board().capacity();
+    Job::current().filter(is_there).is_some_and(|job| job.board().seat(peer).has_finalized())
+}
+
 static OF_JOB: OnceLock<Arc<World>> = OnceLock::new();
 
 /// Returns the world of the process's job. Requests without an object ([`crate::light`]) belong to it: their handle

@@ -131,7 +131,7 @@ impl Inquiry for BackgroundOp {
         let missing: SmallVec<[usize; 16]> =
             (0..slots.size()).filter(|member| slots.noted(*member, number).is_none()).collect();
         self.has_inquired.store(true, Ordering::Relaxed);
-        call_log::inquire(comm, self.exchange.logged, &|tell| missing.iter().for_each(|rank| tell(*rank)));
+        call_log::inquire(comm, self.exchange.logged, &|tell| missing.iter().for_each(|rank| tell(*rank)), &|| None);
         if self.is_done() {
             self.forget_inquiries();
         }

@@ -89,6 +89,16 @@ impl Engine {
         self.leave(core);
     }
 
+    /// Records that these peers have left in good order, and answer nothing more. Sends to them in groups that have
+    /// ended fail: they would wait for ever.
+    #[cold]
+    pub fn peers_left(&self, peers: impl Iterator<Item = Peer>) {
+        let mut core = self.core.lock();
+        peers.for_each(|peer| core.state.peer_left(peer));
+        self.leave(core);
+        self.notify();
+    }
+
     /// Ends the group of this context, because its members disagree as `detail` says. Pending operations fail with
     /// [`Failure::Disagreement`], here and at these peers, and none can begin. Without effect if the group has ended
     /// before.
