@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from jobs import Job, Outcome
+from jobs import Job, Outcome, sleeping_yield
 from limosa import _java
 
 LIMOSA = Path(sys.executable).parent / "limosa"
@@ -128,6 +128,12 @@ def programs(jdk, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("programs")
     subprocess.run([jdk, "-cp", _java.jar(), "-d", folder, *PROGRAMS.glob("*.java")], check=True)
     return folder
+
+
+@pytest.fixture(scope="session")
+def on_mpich(mpich, tmp_path_factory) -> list[str]:
+    """The options of ``limosa run`` for a job on MPICH."""
+    return ["--mpi", "mpich", "-x", f"LD_PRELOAD={sleeping_yield(tmp_path_factory.mktemp('waits'))}"]
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,7 @@ def test_program(outcome_of, ranks, name, n):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_program_on_another_library(java, programs, mpich, name):
+def test_program_on_another_library(java, programs, on_mpich, name):
     # MPICH 5.0 cannot start again: each program is a job.
-    outcome = java.run("-cp", programs, name, "once", n=3, options=["--mpi", "mpich"])
+    outcome = java.run("-cp", programs, name, "once", n=3, options=on_mpich)
     assert outcome.out == "ok\n", outcome.text

@@ -19,8 +19,8 @@ def test_program(outcome_of, ranks, name, n):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_program_on_another_library(java, programs, mpich, name):
-    outcome = java.run("-cp", programs, name, n=3, options=["--mpi", "mpich"])
+def test_program_on_another_library(java, programs, on_mpich, name):
+    outcome = java.run("-cp", programs, name, n=3, options=on_mpich)
     assert outcome.out == "ok\n", outcome.text
 
 
