@@ -21,7 +21,6 @@ HEADER = """\
 # Uses between modules that close a circle (test_modules.py): where, the module, what it uses. Lines only go and shrink.
 # Empty lines keep changes of neighbouring parts from conflicting in a merge.
 # limosa-p2p: a job that the state keeps for later, and what follows a request, is called with the engine.
-# limosa-base: the shim for loom selects the locks of the crate or those of the model.
 # limosa: a communicator makes grids, graphs and windows, which are or have communicators.
 """
 # Items that are defined in the crate's root belong to this module.

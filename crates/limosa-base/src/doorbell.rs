@@ -235,7 +235,7 @@ impl Doorbell {
 #[cfg(all(test, loom))]
 mod model {
     use super::*;
-    use crate::model::Mutex;
+    use crate::sync::Mutex;
     use loom::sync::Arc;
     use loom::thread::{self, JoinHandle};
 

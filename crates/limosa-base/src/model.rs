@@ -1,4 +1,4 @@
-//! Stand-ins for locks and for the operating system under `--cfg loom`.
+//! Stand-ins for the operating system under `--cfg loom`.
 //!
 //! - loom has no counterpart of `membarrier`. Light and heavy [`fence`]s are both full fences here, as on kernels
 //!   without it. The models check the handshakes with full fences; `tests/fences/` checks that the asymmetric ones work
@@ -8,61 +8,6 @@
 //! - Where one thread stores a word while another swaps it, loom does not know which came last, and lets a third thread
 //!   read either value. Words that are waited for are therefore swapped on both sides.
 //! - All threads run on one processor of unknown number.
-
-use loom::sync::{Condvar, MutexGuard};
-
-/// A lock without poisoning, like the real one.
-#[derive(Debug, Default)]
-pub struct Mutex<T>(loom::sync::Mutex<T>);
-
-impl<T> Mutex<T> {
-    /// Creates a lock around `value`.
-    pub fn new(value: T) -> Mutex<T> {
-        Mutex(loom::sync::Mutex::new(value))
-    }
-
-    /// Waits for the lock.
-    pub fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().expect("a model ends with the first panic")
-    }
-}
-
-/// A lock without a guard.
-#[derive(Debug, Default)]
-pub struct RawLock {
-    is_held: Mutex<bool>,
-    freed: Condvar,
-}
-
-impl RawLock {
-    /// Creates a free lock.
-    pub fn new() -> RawLock {
-        RawLock::default()
-    }
-
-    /// Waits for the lock.
-    pub fn lock(&self) {
-        let mut is_held = self.is_held.lock();
-        while *is_held {
-            is_held = self.freed.wait(is_held).expect("a model ends with the first panic");
-        }
-        *is_held = true;
-    }
-
-    /// Acquires the lock if it is free.
-    pub fn try_lock(&self) -> bool {
-        !std::mem::replace(&mut *self.is_held.lock(), true)
-    }
-
-    /// Releases the lock. loom chooses its next holder.
-    ///
-    /// # Safety
-    /// The caller holds it.
-    pub unsafe fn unlock(&self, _fairly: bool) {
-        *self.is_held.lock() = false;
-        self.freed.notify_one();
-    }
-}
 
 pub mod fence {
     //! Both sides' fences in full.
@@ -83,8 +28,7 @@ pub mod fence {
 pub mod futex {
     //! Sleeping on a word.
 
-    use super::Mutex;
-    use crate::sync::{AtomicU32, Ordering};
+    use crate::sync::{AtomicU32, Mutex, Ordering};
     use loom::sync::Condvar;
     use std::collections::HashMap;
     use std::time::Duration;

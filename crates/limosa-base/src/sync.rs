@@ -21,7 +21,7 @@ pub use std::sync::atomic::compiler_fence;
 pub use std::thread::yield_now;
 
 #[cfg(loom)]
-pub use crate::model::{Mutex, RawLock};
+pub use loom_locks::{Mutex, RawLock};
 #[cfg(not(loom))]
 pub use parking_lot::Mutex;
 
@@ -98,5 +98,63 @@ impl RawLock {
 impl Default for RawLock {
     fn default() -> Self {
         RawLock::new()
+    }
+}
+
+#[cfg(loom)]
+mod loom_locks {
+    use loom::sync::{Condvar, MutexGuard};
+
+    /// A lock without poisoning, like the real one.
+    #[derive(Debug, Default)]
+    pub struct Mutex<T>(loom::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        /// Creates a lock around `value`.
+        pub fn new(value: T) -> Mutex<T> {
+            Mutex(loom::sync::Mutex::new(value))
+        }
+
+        /// Waits for the lock.
+        pub fn lock(&self) -> MutexGuard<'_, T> {
+            self.0.lock().expect("a model ends with the first panic")
+        }
+    }
+
+    /// A lock without a guard.
+    #[derive(Debug, Default)]
+    pub struct RawLock {
+        is_held: Mutex<bool>,
+        freed: Condvar,
+    }
+
+    impl RawLock {
+        /// Creates a free lock.
+        pub fn new() -> RawLock {
+            RawLock::default()
+        }
+
+        /// Waits for the lock.
+        pub fn lock(&self) {
+            let mut is_held = self.is_held.lock();
+            while *is_held {
+                is_held = self.freed.wait(is_held).expect("a model ends with the first panic");
+            }
+            *is_held = true;
+        }
+
+        /// Acquires the lock if it is free.
+        pub fn try_lock(&self) -> bool {
+            !std::mem::replace(&mut *self.is_held.lock(), true)
+        }
+
+        /// Releases the lock. loom chooses its next holder.
+        ///
+        /// # Safety
+        /// The caller holds it.
+        pub unsafe fn unlock(&self, _fairly: bool) {
+            *self.is_held.lock() = false;
+            self.freed.notify_one();
+        }
     }
 }
