@@ -24,14 +24,14 @@ use crate::sync::{AtomicU32, Ordering};
 /// Bytes of a slot; a block consists of consecutive slots.
 pub const SLOT_BYTES: usize = 1024;
 /// Slots that a pool has at most.
-pub const SLOTS: usize = if cfg!(loom) { 2 } else { 4096 };
+pub const SLOTS: usize = if cfg!(loom) { 2 } else { 3072 };
 /// Bytes of a pool in shared memory.
 pub const POOL_BYTES: usize = size_of::<GivenBack>() + SLOTS * SLOT_BYTES;
 
 /// Returns the number of slots for a pool on this machine: twice the second-level cache of a processor. In less memory
 /// the receiver still has the lines of a block in its cache when they are written again; more memory gains nothing.
 pub fn most_slots() -> usize {
-    (2 * cpu::own_cache_bytes().unwrap_or(1 << 20) / SLOT_BYTES).clamp(SLOTS / 4, SLOTS)
+    (2 * cpu::own_cache_bytes().unwrap_or(1 << 20) / SLOT_BYTES).clamp(SLOTS / 3, SLOTS)
 }
 
 /// Shared part of a pool: the returned generations.

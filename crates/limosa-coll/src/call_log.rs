@@ -11,7 +11,7 @@
 //! A rank that waits for very long also reports the length of its call and the algorithm that it has selected by it
 //! ([`Length`]). Ranks that have selected different ones may wait for each other, so this ends the collectives as well.
 //! Other different lengths end nothing: the operation itself finds them. The rank that gets a message of another length
-//! may complete the call and leave before a rank has waited for long. So it reports that message to its partners
+//! may complete the call and leave before a rank has waited for long. So it reports that message to all others
 //! ([`tell_length`]). A rank that waits for very long in that call ends the collectives, also if it has got such a
 //! message itself ([`Inquirer::or_ends`]).
 //!
@@ -620,19 +620,20 @@ pub(super) fn inquire(comm: &Comm, call: LoggedCall, awaited: &ListRanks<'_>, tr
     }
 }
 
-/// Reports to these ranks that a call has completed in which a message had another length: they may wait for messages
-/// that do not come.
+/// Reports to all other ranks that a call has completed in which a message had another length. They may wait for
+/// messages that do not come, and a rank that has selected another algorithm may do so for messages that this rank's own
+/// does not have.
 #[cold]
-pub(super) fn tell_length(comm: &Comm, call: LoggedCall, message: OtherLength, partners: &ListRanks<'_>) {
+pub(super) fn tell_length(comm: &Comm, call: LoggedCall, message: OtherLength) {
     let LoggedCall { number, signature } = call;
     let Some(log) = CallLog::of(comm).filter(|_| signature.is_known()) else { return };
     let word = u64::from(signature.word()) | (message.from as u64) << SENDER_SHIFT;
-    partners(&mut |rank| {
-        if let Some(peer) = log.group.world_rank(rank).filter(|_| rank != log.me) {
+    for rank in (0..log.group.size()).filter(|rank| *rank != log.me) {
+        if let Some(peer) = log.group.world_rank(rank) {
             let words = [number, word, message.sent as u64, message.expected as u64 | COMPLETED];
             comm.engine().say(peer, log.context, words, Urgency::Normal);
         }
-    });
+    }
 }
 
 /// Ends the inquiries of a call in which this rank no longer waits.

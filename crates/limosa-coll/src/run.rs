@@ -19,7 +19,7 @@
 //! steps, so that no other rank is left waiting, and the error is returned at the end.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -99,15 +99,6 @@ fn start_receive(engine: &Engine, comm: &Comm, tag: i32, from: u32, region: &Reg
 }
 
 impl Schedule {
-    /// Lists the partners in all messages.
-    fn all_partners(&self, tell: &mut dyn FnMut(usize)) {
-        let of = |step: &Step| match step {
-            Step::Send { to: rank, .. } | Step::Receive { from: rank, .. } => Some(*rank as usize),
-            _ => None,
-        };
-        self.steps.iter().filter_map(of).collect::<BTreeSet<usize>>().into_iter().for_each(tell);
-    }
-
     /// Lists the partners in the messages of the round that ends with this step or contains it.
     fn partners(&self, next: usize, tell: &mut dyn FnMut(usize)) {
         let steps = &self.steps[..next];
@@ -157,7 +148,7 @@ pub fn run(comm: &Comm, schedule: Schedule) -> Result<()> {
     }
     round.finish(engine, comm, &schedule, schedule.steps.len());
     if let Some(message) = round.trouble.1 {
-        call_log::tell_length(comm, schedule.call, message, &|tell| schedule.all_partners(tell));
+        call_log::tell_length(comm, schedule.call, message);
     }
     if round.broken {
         // The device failed with transfers under way, which may still access this memory.
@@ -404,8 +395,8 @@ impl ScheduleRun {
             call_log::end_inquiries(&self.comm, self.call);
         }
         let other_length = self.trouble.lock().1;
-        if let (Some(message), Some(progress)) = (other_length, &*self.rest.lock()) {
-            call_log::tell_length(&self.comm, self.call, message, &|tell| progress.schedule.all_partners(tell));
+        if let Some(message) = other_length {
+            call_log::tell_length(&self.comm, self.call, message);
         }
         self.done.store(true, Ordering::Release);
         engine.notify();

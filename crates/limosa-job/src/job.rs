@@ -276,10 +276,10 @@ pub fn spare_ranks(started: u32, universe: u32) -> u32 {
     }
 }
 
-/// Whether lanes and pools of so many ranks take at most half of a file of `limit` bytes; the rest is for what
+/// Whether lanes and pools of so many ranks take at most two thirds of a file of `limit` bytes; the rest is for what
 /// communicators and windows share.
 fn fits(ranks: u32, limit: u64) -> bool {
-    u64::from(ranks) * (u64::from(ranks) * LANE_BYTES as u64 + POOL_BYTES as u64) <= limit / 2
+    u64::from(ranks) * (u64::from(ranks) * LANE_BYTES as u64 + POOL_BYTES as u64) <= limit / 3 * 2
 }
 
 /// What an exit code can show of `code`: its low eight bits, and never 0, which would look like success.
