@@ -77,7 +77,7 @@ static void pass(double seconds)
 static const int lengths[] = {0, 1, 40, 41, 264, 265, 4096, 4097, 16384, 16385, 65536, 65537, 262144, 1 << 20, 4 << 20};
 enum { N_LENGTHS = sizeof lengths / sizeof *lengths };
 
-/* Each rank receives 10,000 signals a second, so that more of them than processors hardly advance: fewer rounds then. */
+/* Each rank receives 10,000 signals a second, so that more ranks than processors hardly advance: fewer rounds. */
 static int rounds(void)
 {
     return lt_size > 2 ? 10 : 20;

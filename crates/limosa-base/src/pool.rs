@@ -2,8 +2,8 @@
 //! them.
 //!
 //! Blocks are taken cyclically from a memory of twice a processor's own cache ([`most_slots`]). Writing a line that is
-//! still in the last receiver's cache takes several times as long as writing one that has been evicted (measurements are
-//! in docs/performance.md).
+//! still in the last receiver's cache takes several times as long as writing one that has been evicted (measurements
+//! are in docs/performance.md).
 //!
 //! ```text
 //!   given_back  [u32; SLOTS]            entry `s`: the last generation returned of the block at slot `s`

@@ -10,7 +10,7 @@ use clap_complete::Shell;
 use serde_json::{Map, Value};
 
 use crate::message::{print, say};
-use crate::{Cli, exit, run};
+use crate::{exit, run};
 
 /// Options of `limosa completion`.
 #[derive(Args)]
@@ -27,10 +27,10 @@ pub struct Options {
     man: Option<PathBuf>,
 }
 
-/// Runs the command.
-pub fn main(options: &Options) -> ExitCode {
+/// Runs the command. `short`: the command line as clap reads it.
+pub fn main(options: &Options, short: &Command) -> ExitCode {
     if let Some(folder) = &options.man {
-        return match write_pages(folder) {
+        return match write_pages(folder, short) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 say(&format!("cannot write man pages into {}: {error}", folder.display()), None);
@@ -40,7 +40,7 @@ pub fn main(options: &Options) -> ExitCode {
     }
     let Some(shell) = options.shell else { return ExitCode::from(exit::USAGE) };
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut limosa(), "limosa", &mut script);
+    clap_complete::generate(shell, &mut limosa(short), "limosa", &mut script);
     for name in ["mpiexec", "mpirun"] {
         clap_complete::generate(shell, &mut launcher(), name, &mut script);
     }
@@ -49,9 +49,9 @@ pub fn main(options: &Options) -> ExitCode {
 }
 
 /// Writes `limosa.1`, a page for each command, and those of the launcher's other names.
-fn write_pages(folder: &Path) -> std::io::Result<()> {
+fn write_pages(folder: &Path, short: &Command) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
-    clap_mangen::generate_to(limosa(), folder)?;
+    clap_mangen::generate_to(limosa(short), folder)?;
     for entry in std::fs::read_dir(folder)? {
         let page = entry?.path();
         // The examples keep their lines.
@@ -65,8 +65,7 @@ fn write_pages(folder: &Path) -> std::io::Result<()> {
 }
 
 /// The whole command line: also the options that the launcher and Python read, and commands that the help leaves out.
-fn limosa() -> Command {
-    let short = Cli::command();
+fn limosa(short: &Command) -> Command {
     let in_python: &'static Map<String, Value> = Box::leak(Box::new(
         serde_json::from_str(include_str!("python_commands.json")).expect("the file is written by json.dumps"),
     ));
@@ -132,8 +131,9 @@ mod tests {
 
     #[test]
     fn each_command_is_described_with_its_options() {
-        limosa().debug_assert();
-        let whole = limosa();
+        let passed_on = crate::Cli::command();
+        let whole = limosa(&passed_on);
+        whole.clone().debug_assert();
         let options = |name: &str| {
             let command = whole.find_subcommand(name).unwrap_or_else(|| panic!("no command {name}"));
             command.get_arguments().filter_map(Arg::get_long).collect::<Vec<_>>()
@@ -142,7 +142,6 @@ mod tests {
         assert!(options("bench").contains(&"against"));
         assert!(options("submit").contains(&"chdir"));
         assert!(whole.find_subcommand("agent").is_none());
-        let passed_on = Cli::command();
         for command in passed_on.get_subcommands().filter(|command| command.is_disable_help_flag_set()) {
             let name = command.get_name();
             let described = whole.find_subcommand(name).and_then(|command| command.get_arguments().next());

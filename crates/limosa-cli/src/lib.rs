@@ -26,7 +26,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Run MPI programs on one or several hosts, show what they do, check the machine.
 #[derive(Parser)]
@@ -191,7 +191,7 @@ pub fn main() -> ExitCode {
             _ => run::hosts::agent::main(),
         },
         Command::Courier { id, host } => run::hosts::courier::door(&id, host),
-        Command::Completion(options) => completion::main(&options),
+        Command::Completion(options) => completion::main(&options, &Cli::command()),
         Command::Doctor(options) => doctor::main(&options),
         Command::Env(options) => env::main(&options),
         Command::Messages(options) => messages::main(&options),

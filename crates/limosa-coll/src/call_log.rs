@@ -621,8 +621,8 @@ pub(super) fn inquire(comm: &Comm, call: LoggedCall, awaited: &ListRanks<'_>, tr
 }
 
 /// Reports to all other ranks that a call has completed in which a message had another length. They may wait for
-/// messages that do not come, and a rank that has selected another algorithm may do so for messages that this rank's own
-/// does not have.
+/// messages that do not come, and a rank that has selected another algorithm may do so for messages that the algorithm
+/// of this rank does not have.
 #[cold]
 pub(super) fn tell_length(comm: &Comm, call: LoggedCall, message: OtherLength) {
     let LoggedCall { number, signature } = call;

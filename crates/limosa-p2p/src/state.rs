@@ -59,8 +59,8 @@ const MIN_JOINT: usize = 128 * 1024;
 
 /// Bytes of a segment of an eager message; shorter messages travel whole.
 pub(crate) const PART_BYTES: usize = 4096;
-/// Length in bytes from which an eager message to a remote peer is not copied for the device, so that its send completes
-/// a little later.
+/// Length in bytes from which an eager message to a remote peer is not copied for the device, so that its send
+/// completes a little later.
 const FAR_LENT: usize = 32 * 1024;
 
 /// Bytes of a segment of a streamed message: few enough that packing, transport and unpacking overlap. To a remote peer
