@@ -18,7 +18,6 @@
 //! - a block is identified by its first slot and its generation, which is never 0: zeroed memory is a pool without
 //!   returned blocks.
 
-use crate::cpu;
 use crate::sync::{AtomicU32, Ordering};
 
 /// Bytes of a slot; a block consists of consecutive slots.
@@ -30,8 +29,9 @@ pub const POOL_BYTES: usize = size_of::<GivenBack>() + SLOTS * SLOT_BYTES;
 
 /// Returns the number of slots for a pool on this machine: twice the second-level cache of a processor. In less memory
 /// the receiver still has the lines of a block in its cache when they are written again; more memory gains nothing.
+#[cfg(not(loom))]
 pub fn most_slots() -> usize {
-    (2 * cpu::own_cache_bytes().unwrap_or(1 << 20) / SLOT_BYTES).clamp(SLOTS / 3, SLOTS)
+    (2 * crate::cpu::own_cache_bytes().unwrap_or(1 << 20) / SLOT_BYTES).clamp(SLOTS / 3, SLOTS)
 }
 
 /// Shared part of a pool: the returned generations.
