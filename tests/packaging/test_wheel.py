@@ -277,7 +277,8 @@ def test_binaries_are_stripped(prefix):
         if file.is_symlink() or not file.is_file() or file.read_bytes()[:4] != b"\x7fELF":
             continue
         sections = run("readelf", "--sections", "--wide", file)
-        assert not re.search(r" \.(symtab|debug_)", sections), file
+        # `.debug_gdb_scripts`, 34 bytes, belongs to what a program loads.
+        assert not re.search(r" \.(symtab|debug_(?!gdb_scripts))", sections), file
         checked.append(file.name)
     assert {"limosa", "libmpi_abi.so.1", "libmpi.so.12", "libmpi_abi_fortran.so", "_fast_path.abi3.so"} <= {*checked}
 
