@@ -102,7 +102,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--from", type=Path, dest="source", metavar="DIR", help="measure nothing first; take that in DIR")
     made.add_argument("--resume", type=Path, metavar="DIR", help="go on with what was interrupted in DIR")
     made.add_argument("--output", type=Path, metavar="DIR", help="folder for measurements (default: limosa-tune-TIME)")
-    made.add_argument("--file", type=Path, metavar="FILE", help=f"the tuning file (default: {store.usual_place()})")
+    usual = "limosa/tuning.json in ${XDG_CONFIG_HOME:-~/.config}"
+    made.add_argument("--file", type=Path, metavar="FILE", help=f"the tuning file (default: {usual})")
     made.add_argument("--limosa", type=Path, metavar="DIR", help="environment in which Limosa is installed")
     made.set_defaults(goes_on=False)
     only = made.add_mutually_exclusive_group()

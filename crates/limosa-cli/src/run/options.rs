@@ -399,7 +399,7 @@ impl std::str::FromStr for Destination {
     }
 }
 
-/// Why options cannot be carried out: what is wrong, and what to do.
+/// Options that cannot be carried out: the reason, and what to do.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Unusable {
     /// One sentence.

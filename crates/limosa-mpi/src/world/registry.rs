@@ -14,7 +14,7 @@ use std::sync::{Arc, Weak};
 /// A communicator, for code that knows the type.
 type AnyComm = dyn Any + Send + Sync;
 
-/// What is known about a communicator.
+/// Record of a communicator.
 struct Known {
     comm: Weak<AnyComm>,
     group: Arc<Group>,
