@@ -337,8 +337,8 @@ impl Devices {
     }
 
     /// As [`Device::is_drained`], of all devices.
-    pub fn is_drained(&self) -> bool {
-        self.others.iter().all(|other| other.device.is_drained())
+    pub fn is_drained(&mut self) -> bool {
+        self.others.iter_mut().all(|other| other.device.is_drained())
     }
 
     /// As [`Device::poll`], on all devices.

@@ -22,7 +22,10 @@
 //!   a dead process has sent is still taken: it is dead when nothing has come from it for a while.
 //! - **Unreachable peers** are found by a test ([`reach`]) if no connection comes about.
 //! - **Leaving** in good order is no error. Providers do not tell it: they try for ever to connect with an address that
-//!   no process has any more. So the job's cards tell it, and packets that wait for such a process are not sent.
+//!   no process has any more. So the job's cards tell it, and packets that wait for such a process are not sent. What a
+//!   process has sent may be lost with its connections when it ends: TCP throws away what it has not delivered if
+//!   something comes for a process that is gone. So a process that leaves says *farewell* to the peers it has exchanged
+//!   packets with, and stays until each has answered that all have come, or has said farewell itself.
 
 use crate::shm::ShmDevice;
 use crate::{Address, Data, DeathWatch, Device, DeviceError, Meta, Sent, Slice, Urgency};
@@ -49,7 +52,7 @@ pub use library::{Library, Offer, Wish};
 
 use clock::Clock;
 use endpoint::{Endpoint, Event, Known, Slot};
-use packet::{Card, HEADER, Label};
+use packet::{Card, Content, HEADER, Label};
 use peers::{CLASSES, Class, Life, Peer, Turn};
 use reach::{Found, Trial};
 use straight::{Part, Straight, Transfer, Way};
@@ -97,12 +100,14 @@ pub struct FabricDevice {
     peers: Vec<Peer>,
     /// Free buffers, by class.
     free: [Vec<Slot>; CLASSES],
-    /// By buffer: the peer to which it is being sent, its class, and the packet's number; a greeting has none.
-    sending: Vec<Option<(Address, Class, Option<u32>)>>,
+    /// By buffer: the peer to which it is being sent, its class and its content.
+    sending: Vec<Option<(Address, Class, Content)>>,
     /// Of two processes, only the one with the higher number connects.
     is_orderly: bool,
     /// Peers that have called, and wait for a packet.
     callers: Vec<Address>,
+    /// Peers whose farewells are to be answered.
+    parting: Vec<Address>,
     /// Peers to which there is no connection yet, and how long they may be tested; `None`: they are not.
     trials: Vec<Trial>,
     trial_limit: Option<Duration>,
@@ -154,6 +159,7 @@ impl FabricDevice {
             sending: Vec::new(),
             is_orderly,
             callers: Vec::new(),
+            parting: Vec::new(),
             trials: Vec::new(),
             trial_limit: (!wish.is_local).then_some(limit),
             straight: Straight::default(),
@@ -278,7 +284,10 @@ impl FabricDevice {
         }
         self.straight.try_again(&mut self.endpoint);
         if !self.callers.is_empty() {
-            self.answer();
+            self.answer_calls();
+        }
+        if !self.parting.is_empty() {
+            self.answer_farewells();
         }
         any
     }
@@ -357,15 +366,15 @@ impl FabricDevice {
         let Some(slot) = self.buffer(class) else { return Ok(Sent::NoRoom) };
         let peer = &mut self.peers[to as usize];
         let (token, known) = peer.place.expect("it was found");
-        let label =
-            Label { token, from: self.me, sender: self.token as u32, number: peer.next_number(), is_greeting: false };
+        let content = Content::Packet(peer.next_number());
+        let label = Label { token, from: self.me, sender: self.token as u32, content };
         packet::write_head(self.endpoint.bytes_of(slot), &label, meta);
         self.begin_trial(to);
         let peer = &mut self.peers[to as usize];
         match send(&mut self.endpoint, slot, known) {
             Ok(true) => {
                 peer.begin(class);
-                self.begun(slot, to, class, Some(label.number));
+                self.begun(slot, to, class, content);
                 Ok(Sent::Done)
             }
             Ok(false) => {
@@ -401,9 +410,9 @@ impl FabricDevice {
     }
 
     /// The send of a buffer is under way.
-    fn begun(&mut self, slot: Slot, to: Address, class: Class, number: Option<u32>) {
+    fn begun(&mut self, slot: Slot, to: Address, class: Class, content: Content) {
         self.sending.resize(self.sending.len().max(slot.0 + 1), None);
-        self.sending[slot.0] = Some((to, class, number));
+        self.sending[slot.0] = Some((to, class, content));
     }
 
     /// Whether packets may be sent to a peer, whose place is known. If it has to connect before, it is called.
@@ -411,25 +420,28 @@ impl FabricDevice {
         let peer = &self.peers[to as usize];
         let may_send = !self.is_orderly || to <= self.me || peer.has_come;
         if !may_send && !peer.is_called {
-            self.peers[to as usize].is_called = self.greet(to, Endpoint::call)?;
+            self.peers[to as usize].is_called = self.say(to, Content::Greeting, Endpoint::call)?;
         }
         Ok(may_send)
     }
 
-    /// Sends a greeting to a peer, whose place is known; false if there is no room for it now.
-    fn greet(
+    /// Sends a peer, whose place is known, something that is no packet of the program; false if there is no room for it
+    /// now.
+    fn say(
         &mut self,
         to: Address,
+        content: Content,
         send: fn(&mut Endpoint, Slot, usize, Known) -> Result<bool, i32>,
     ) -> Result<bool, DeviceError> {
         let Some(slot) = self.buffer(SHORTEST) else { return Ok(false) };
         let (token, known) = self.peers[to as usize].place.expect("it was found");
-        let label = Label { token, from: self.me, sender: self.token as u32, number: 0, is_greeting: true };
+        let label = Label { token, from: self.me, sender: self.token as u32, content };
         packet::write_head(self.endpoint.bytes_of(slot), &label, &Meta::default());
         self.begin_trial(to);
         let sent = send(&mut self.endpoint, slot, HEADER, known);
         if sent == Ok(true) {
-            self.begun(slot, to, SHORTEST, None);
+            self.begun(slot, to, SHORTEST, content);
+            self.peers[to as usize].said(content);
         } else {
             self.free[SHORTEST].push(slot);
         }
@@ -437,24 +449,57 @@ impl FabricDevice {
     }
 
     /// Connects with the peers that have called.
-    fn answer(&mut self) {
+    fn answer_calls(&mut self) {
         for to in std::mem::take(&mut self.callers) {
             let has_answered = self.peers[to as usize].life != Life::Alive || self.packets_to(to) > 0;
             // After an error it is dead.
             if !has_answered
-                && !self.find(to).and_then(|found| Ok(found && self.greet(to, Endpoint::send)?)).unwrap_or(true)
+                && !self
+                    .find(to)
+                    .and_then(|found| Ok(found && self.say(to, Content::Greeting, Endpoint::send)?))
+                    .unwrap_or(true)
             {
                 self.callers.push(to);
             }
         }
     }
 
+    /// Answers the farewells of peers from which all packets have come.
+    fn answer_farewells(&mut self) {
+        for to in std::mem::take(&mut self.parting) {
+            let peer = &self.peers[to as usize];
+            let Some(come) = peer.due_answer().filter(|_| peer.life == Life::Alive) else { continue };
+            // After an error it is dead.
+            let found = self.find(to);
+            if !found
+                .and_then(|found| Ok(found && self.say(to, Content::Answer(come), Endpoint::send)?))
+                .unwrap_or(true)
+            {
+                self.parting.push(to);
+            }
+        }
+    }
+
+    /// Says farewell to the peers that need it.
+    fn say_farewells(&mut self) {
+        for to in 0..self.peers.len() as Address {
+            let peer = &self.peers[to as usize];
+            let Some(sent) = peer.due_farewell().filter(|_| peer.life == Life::Alive) else { continue };
+            // Without room the next call sees to it; after an error the peer is dead.
+            if let Ok(true) = self.find(to) {
+                let _ = self.say(to, Content::Farewell(sent), Endpoint::send);
+            }
+        }
+    }
+
     /// A send has ended: its buffer is free.
     fn sent(&mut self, slot: Slot) -> Option<Address> {
-        let (to, class, number) = self.sending.get_mut(slot.0)?.take()?;
+        let (to, class, content) = self.sending.get_mut(slot.0)?.take()?;
         self.free[class].push(slot);
         let peer = &mut self.peers[to as usize];
-        number.into_iter().for_each(|number| peer.sent(class, number));
+        if let Content::Packet(number) = content {
+            peer.sent(class, number);
+        }
         self.is_restless |= peer.must_try();
         Some(to)
     }
@@ -504,24 +549,27 @@ impl FabricDevice {
             *silent_until = (*silent_until).max(Instant::now() + SILENCE);
         }
         (peer.has_come, peer.is_reached) = (true, true);
-        if label.is_greeting {
-            if from < self.me {
-                self.callers.push(from);
-            }
-            return;
-        }
-        match peer.turn(label.number) {
-            Turn::Now => {
-                sink(from, &meta, data);
-                while let Some((meta, data)) = peer.next_kept() {
-                    sink(from, &meta, &data);
+        match label.content {
+            Content::Greeting if from < self.me => self.callers.push(from),
+            Content::Greeting => {}
+            Content::Answer(come) => peer.answers(come),
+            Content::Farewell(sent) => peer.parts(sent),
+            Content::Packet(number) => match peer.turn(number) {
+                Turn::Now => {
+                    sink(from, &meta, data);
+                    while let Some((meta, data)) = peer.next_kept() {
+                        sink(from, &meta, &data);
+                    }
                 }
-            }
-            Turn::Later => peer.keep(label.number, meta, data),
-            Turn::Never => {
-                let what = "a packet out of its turn: packets were lost, or it runs another version";
-                self.errors.push_back(DeviceError::Corrupt { peer: from, what });
-            }
+                Turn::Later => peer.keep(number, meta, data),
+                Turn::Never => {
+                    let what = "a packet out of its turn: packets were lost, or it runs another version";
+                    self.errors.push_back(DeviceError::Corrupt { peer: from, what });
+                }
+            },
+        }
+        if peer.due_answer().is_some() {
+            self.parting.push(from);
         }
     }
 
@@ -690,9 +738,13 @@ impl Device for FabricDevice {
         }
     }
 
-    fn is_drained(&self) -> bool {
+    fn is_drained(&mut self) -> bool {
+        self.say_farewells();
         let lives = |to: Address| self.peers[to as usize].life == Life::Alive && self.is_alive(to);
-        !(0..).zip(&self.peers).any(|(to, peer)| (peer.is_sending() || self.straight.is_sending(to)) && lives(to))
+        let is_owed = |to: Address| self.peers[to as usize].is_owed() || self.straight.is_sending(to);
+        let answers = self.sending.iter().flatten().filter(|(_, _, content)| matches!(content, Content::Answer(_)));
+        !(0..self.peers.len() as Address).any(|to| is_owed(to) && lives(to))
+            && !self.parting.iter().chain(answers.map(|(to, ..)| to)).any(|to| lives(*to))
     }
 
     fn wait_descriptor(&self) -> Option<BorrowedFd<'_>> {
@@ -704,6 +756,7 @@ impl Device for FabricDevice {
         let is_dying = |peer: &Peer| matches!(peer.life, Life::Dying(..));
         self.is_restless = self.straight.must_try()
             || !self.callers.is_empty()
+            || !self.parting.is_empty()
             || !self.trials.is_empty()
             || (self.is_restless && self.peers.iter().any(|peer| is_dying(peer) || peer.must_try()));
         let has_news = !self.early.is_empty() || !self.errors.is_empty() || self.straight.has_ended();
@@ -745,6 +798,7 @@ impl Device for FabricDevice {
                 self.endpoint.forget(known);
             }
             self.callers.retain(|caller| *caller != peer);
+            self.parting.retain(|parting| *parting != peer);
         }
     }
 }

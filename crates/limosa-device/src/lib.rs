@@ -343,8 +343,9 @@ pub trait Device: Send {
         Ok(())
     }
 
-    /// Whether all packets have left this process, or will leave it although it does not poll any more.
-    fn is_drained(&self) -> bool {
+    /// Whether all packets will reach their receivers although this process does not poll any more. It needs no packets
+    /// itself then. To be asked again after polls until it is true.
+    fn is_drained(&mut self) -> bool {
         true
     }
 

@@ -4,9 +4,9 @@
 //!   packet   0   8  token: a process that does not know it is none of the job's
 //!            8   4  number of the sender
 //!           12   4  half of the sender's own token: another process of this number may have sent before
-//!           16   4  number of the packet among those from this sender, from 0
+//!           16   4  number of packets ([`Content`])
 //!           20   1  kind
-//!           21   1  1: a greeting, which has no number and only says that its sender is there; otherwise 0
+//!           21   1  0: a packet; 1: a greeting; 2: a farewell; 3: the answer to one
 //!           22   2  zeros
 //!           24  16  two words
 //!           40      data
@@ -25,9 +25,43 @@ use crate::{Address, Meta};
 pub const HEADER: usize = 40;
 /// Bytes of the longest card.
 pub const CARD_BYTES: usize = 256;
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
-/// The sender and receiver of a packet, and its number.
+/// What a packet is for. Those of the device itself have no number of their own, no data and no order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Kind, words and data of the packet of this number among those from its sender, from 0.
+    Packet(u32),
+    /// Its sender is there.
+    Greeting,
+    /// Its sender has sent so many packets, asks whether they have come, and needs none any more.
+    Farewell(u32),
+    /// So many packets have come.
+    Answer(u32),
+}
+
+impl Content {
+    fn parts(self) -> (u8, u32) {
+        match self {
+            Content::Packet(number) => (0, number),
+            Content::Greeting => (1, 0),
+            Content::Farewell(sent) => (2, sent),
+            Content::Answer(come) => (3, come),
+        }
+    }
+
+    fn of(code: u8, number: u32) -> Option<Content> {
+        Some(match (code, number) {
+            (0, number) => Content::Packet(number),
+            (1, 0) => Content::Greeting,
+            (2, sent) => Content::Farewell(sent),
+            (3, come) => Content::Answer(come),
+            _ => return None,
+        })
+    }
+}
+
+/// The sender and receiver of a packet, and what it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
     /// The receiver's token.
@@ -36,30 +70,28 @@ pub struct Label {
     pub from: Address,
     /// Half of the sender's token.
     pub sender: u32,
-    /// The packet's number.
-    pub number: u32,
-    /// It only says that its sender is there.
-    pub is_greeting: bool,
+    pub content: Content,
 }
 
 /// Writes the head of a packet to the first bytes.
 pub fn write_head(to: &mut [u8], label: &Label, meta: &Meta) {
+    let (code, number) = label.content.parts();
     to[0..8].copy_from_slice(&label.token.to_le_bytes());
     to[8..12].copy_from_slice(&label.from.to_le_bytes());
     to[12..16].copy_from_slice(&label.sender.to_le_bytes());
-    to[16..20].copy_from_slice(&label.number.to_le_bytes());
-    to[20..24].copy_from_slice(&[meta.kind, label.is_greeting.into(), 0, 0]);
+    to[16..20].copy_from_slice(&number.to_le_bytes());
+    to[20..24].copy_from_slice(&[meta.kind, code, 0, 0]);
     to[24..32].copy_from_slice(&meta.words[0].to_le_bytes());
     to[32..40].copy_from_slice(&meta.words[1].to_le_bytes());
 }
 
-/// The head of a packet and its data; `None` if it is too short.
+/// The head of a packet and its data; `None` if it is too short or of no known content.
 pub fn read(packet: &[u8]) -> Option<(Label, Meta, &[u8])> {
     let (head, data) = packet.split_first_chunk::<HEADER>()?;
     let long = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("eight bytes"));
     let short = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
-    let label =
-        Label { token: long(0), from: short(8), sender: short(12), number: short(16), is_greeting: head[21] == 1 };
+    let content = Content::of(head[21], short(16))?;
+    let label = Label { token: long(0), from: short(8), sender: short(12), content };
     Some((label, Meta { kind: head[20], words: [long(24), long(32)] }, data))
 }
 
@@ -104,7 +136,8 @@ mod tests {
         let mut random = limosa_sim::Random::new(1);
         for _ in 0..10_000 {
             let bytes: Vec<u8> = (0..random.below(100)).map(|_| random.number() as u8 % 12).collect();
-            assert_eq!(read(&bytes).is_some(), bytes.len() >= HEADER);
+            let is_known = |bytes: &[u8]| bytes[21] < 4 && (bytes[21] != 1 || bytes[16..20] == [0; 4]);
+            assert_eq!(read(&bytes).is_some(), bytes.len() >= HEADER && is_known(&bytes));
             if let Some(card) = Card::read(&bytes) {
                 assert_eq!(card.write().as_deref(), Some(&bytes[..]));
             }
@@ -113,11 +146,13 @@ mod tests {
 
     #[test]
     fn a_packet_and_a_card_come_back_as_they_were_written() {
-        let label = Label { token: u64::MAX - 5, from: 7, sender: 8, number: u32::MAX, is_greeting: true };
         let meta = Meta { kind: 200, words: [1, u64::MAX] };
         let mut bytes = vec![9; HEADER + 3];
-        write_head(&mut bytes, &label, &meta);
-        assert_eq!(read(&bytes), Some((label, meta, &[9; 3][..])));
+        for content in [Content::Packet(u32::MAX), Content::Greeting, Content::Farewell(7), Content::Answer(1 << 31)] {
+            let label = Label { token: u64::MAX - 5, from: 7, sender: 8, content };
+            write_head(&mut bytes, &label, &meta);
+            assert_eq!(read(&bytes), Some((label, meta, &[9; 3][..])));
+        }
         assert_eq!(read(&bytes[..HEADER - 1]), None);
         let card = Card { token: 77, provider: "tcp;ofi_rxm".into(), address: vec![2, 0, 127] };
         let written = card.write().expect("it is short");

@@ -4,6 +4,7 @@
 //! one that has not ended and the last one, so a receiver never has to keep more packets than that.
 
 use super::endpoint::Known;
+use super::packet::Content;
 use crate::Meta;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -48,6 +49,13 @@ pub struct Peer {
     expected: u32,
     /// Packets from it that came too early.
     kept: BTreeMap<u32, (Meta, Vec<u8>)>,
+    /// The packets of which it was told that they were sent to it, and those that it has said to have.
+    told: Option<u32>,
+    delivered: Option<u32>,
+    /// Packets that it had sent when it left: it needs none any more, unless more have come from it since.
+    parted: Option<u32>,
+    /// It has got no answer to that yet.
+    awaits_answer: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,13 +117,48 @@ impl Peer {
     }
 
     /// Whether packets are under way.
-    pub fn is_sending(&self) -> bool {
+    fn is_sending(&self) -> bool {
         !self.flight.is_empty()
     }
 
     /// Whether room that a send wants comes unnoticed: nothing is under way whose end would tell.
     pub fn must_try(&self) -> bool {
         self.wants_room && !self.is_sending() && !matches!(self.life, Life::Dead | Life::Left)
+    }
+
+    /// Whether it has to be told what was sent to it before this process leaves, and to say that it has all of that.
+    pub fn is_owed(&self) -> bool {
+        let has_parted = self.parted.is_some_and(|sent| self.expected.wrapping_sub(sent) as i32 <= 0);
+        (self.next > 0 || self.has_come) && !has_parted && self.delivered != Some(self.next)
+    }
+
+    /// The number of packets that a farewell to it has to tell.
+    pub fn due_farewell(&self) -> Option<u32> {
+        (self.is_owed() && self.told != Some(self.next)).then_some(self.next)
+    }
+
+    /// The number of packets that it has asked for, if all have come.
+    pub fn due_answer(&self) -> Option<u32> {
+        self.parted.filter(|sent| self.awaits_answer && self.expected.wrapping_sub(*sent) as i32 >= 0)
+    }
+
+    /// This has been said to it.
+    pub fn said(&mut self, content: Content) {
+        match content {
+            Content::Farewell(sent) => self.told = Some(sent),
+            Content::Answer(_) => self.awaits_answer = false,
+            Content::Packet(_) | Content::Greeting => {}
+        }
+    }
+
+    /// It has said farewell, having sent so many packets.
+    pub fn parts(&mut self, sent: u32) {
+        (self.parted, self.awaits_answer) = (Some(sent), true);
+    }
+
+    /// It has said that it has so many packets.
+    pub fn answers(&mut self, come: u32) {
+        self.delivered = Some(come);
     }
 
     /// Whether this may be the process whose token has this half.

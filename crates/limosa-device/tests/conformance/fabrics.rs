@@ -81,6 +81,11 @@ impl Fabric {
         (self.kill)(self, who);
     }
 
+    /// Has a process end, without a word from anyone to the others.
+    pub fn end(&mut self, who: usize) {
+        self.members[who].device = Box::new(DeadProcess);
+    }
+
     /// Damages packets on their way to process 1.
     pub fn corrupt(&self, seed: u64) {
         (self.corrupt)(self, &mut Random::new(seed));

@@ -369,6 +369,35 @@ fn a_process_that_has_left_is_not_waited_for_and_not_missed(mut f: Fabric) {
     assert_eq!(exchanged_by_first_packets(&mut f), [1, 1]);
 }
 
+fn a_process_leaves_when_all_that_it_has_sent_has_come(mut f: Fabric) {
+    for i in 0..5 {
+        assert_eq!(send(&mut f.members[0], 1, i, &[1; 100], Urgency::Normal), Sent::Done);
+    }
+    let deadline = Instant::now() + Duration::from_millis(50);
+    while Instant::now() < deadline {
+        received(&mut f.members[0]);
+        assert!(!f.members[0].device.is_drained(), "process 1 has not taken anything");
+    }
+    assert_eq!(awaited(&mut f.members[1], 5).len(), 5);
+    // Process 0 asks the others, which stay, and then leaves; after it process 1, and the last one has all answers.
+    let mut leaving = vec![0];
+    let mut left = Vec::new();
+    let deadline = Instant::now() + f.members[0].patience;
+    while left.len() < f.members.len() && Instant::now() < deadline {
+        let staying: Vec<usize> = (0..f.members.len()).filter(|who| !left.contains(who)).collect();
+        staying.iter().for_each(|who| assert!(received(&mut f.members[*who]).is_empty()));
+        for who in leaving.clone() {
+            if f.members[who].device.is_drained() {
+                f.end(who);
+                left.push(who);
+                leaving = (0..f.members.len()).filter(|who| !left.contains(who)).collect();
+            }
+        }
+    }
+    assert_eq!(left[0], 0);
+    assert_eq!(left.len(), f.members.len(), "only {left:?} have left");
+}
+
 fn a_process_with_a_wrong_token_is_not_heard(mut f: Fabric) {
     for seed in 0..20 {
         f.corrupt(seed);
@@ -462,6 +491,8 @@ conform!(deaths, shm messages files files_by_clock simulated sockets network net
 conform!(strangers, network_with_a_stranger, { a_process_with_a_wrong_token_is_not_heard });
 conform!(leavers, network_that_one_has_left, { a_process_that_has_left_is_not_waited_for_and_not_missed });
 conform!(misfits, network_with_a_misfit, { an_unreachable_peer_is_reported_by_the_polls_too });
+
+conform!(parting, network network_alone, { a_process_leaves_when_all_that_it_has_sent_has_come });
 
 conform!(memory, network, {
     what_is_sent_straight_arrives_at_its_place,
