@@ -146,18 +146,25 @@ def until_ranks_wait(launcher: int, ranks: set[int], seconds: float = 0.0) -> No
     until(lambda: ranks <= waiting_ranks(launcher, seconds), f"ranks {ranks} do not come to wait in the library")
 
 
-def until_it_sleeps(process: int) -> None:
-    """Returns when the first thread of a process has slept for half a second: it waits for something."""
+def until_it_waits(process: int) -> None:
+    """Returns when the first thread of a process has slept for half a second, has polled for as long, or has ended."""
+
+    def fields() -> list[str]:
+        return Path(f"/proc/{process}/task/{process}/stat").read_text().rpartition(")")[2].split()
+
+    def ticks() -> int:
+        """Its processor time, in hundredths of a second."""
+        return sum(map(int, fields()[11:13]))
 
     def sleeps() -> bool:
         for _ in range(10):
-            state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-            if state != "S":
+            if fields()[0] != "S":
                 return False
             time.sleep(0.05)
         return True
 
-    until(sleeps, f"process {process} does not come to wait")
+    before = ticks()
+    until(lambda: fields()[0] in "ZX" or sleeps() or ticks() - before >= 50, f"process {process} does not come to wait")
 
 
 def kill_rank_unseen(launcher: int, victim: int, witness: int) -> None:
