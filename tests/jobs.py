@@ -19,6 +19,15 @@ LIMOSA = BIN / "limosa"
 #: limits of `subprocess.run` have it in their number.
 PATIENCE = 5
 
+#: No limit is shorter, in seconds of an idle machine: a busy one may stop any process for seconds.
+SHORTEST = 30
+
+
+def patient(limit: float) -> float:
+    """The seconds that are waited for what takes at most so many on an idle machine."""
+    return max(limit, SHORTEST) * PATIENCE
+
+
 #: Environments in which the library takes other ways: how ranks reach each other, and how they wait. `{folder}` is one
 #: for messages.
 VARIANTS: dict[str, dict[str, str]] = {
@@ -56,18 +65,18 @@ class Job:
         self.process = subprocess.Popen(command, text=True, errors="replace", start_new_session=True, **options)
 
     def wait(self, limit: float) -> Outcome:
-        """The outcome; the test fails if the job is still running after `limit` seconds times `PATIENCE`."""
+        """The outcome; the test fails if the job is still running after `patient(limit)` seconds."""
         __tracebackhide__ = True
         try:
             return self.outcome(limit)
         except subprocess.TimeoutExpired:
             self.kill()
             text = "".join(filter(None, self.process.communicate()))
-            raise AssertionError(f"the job did not end within {limit * PATIENCE:g} s; its output:\n{text}") from None
+            raise AssertionError(f"the job did not end within {patient(limit):g} s; its output:\n{text}") from None
 
     def outcome(self, limit: float) -> Outcome:
-        """The outcome; raises `TimeoutExpired` if the job is still running after `limit` seconds times `PATIENCE`."""
-        out, err = self.process.communicate(timeout=limit * PATIENCE)
+        """The outcome; raises `TimeoutExpired` if the job is still running after `patient(limit)` seconds."""
+        out, err = self.process.communicate(timeout=patient(limit))
         return Outcome(self.process.returncode, out or "", err or "")
 
     def read_lines(self, n: int) -> list[str]:
@@ -112,8 +121,8 @@ def sleeping_yield(folder: Path) -> Path:
 
 
 def until(is_so: Callable[[], bool], what: str, limit: float = 30) -> None:
-    """Returns when it is so; the test fails with `what` if that takes longer than `limit` seconds times `PATIENCE`."""
-    end = time.monotonic() + limit * PATIENCE
+    """Returns when it is so; the test fails with `what` if that takes longer than `patient(limit)` seconds."""
+    end = time.monotonic() + patient(limit)
     while not is_so():
         assert time.monotonic() < end, what
         time.sleep(0.05)
@@ -135,6 +144,27 @@ def waiting_ranks(launcher: int, seconds: float = 0.0) -> set[int]:
 def until_ranks_wait(launcher: int, ranks: set[int], seconds: float = 0.0) -> None:
     """Returns when these ranks of a job have waited in the library for so many seconds."""
     until(lambda: ranks <= waiting_ranks(launcher, seconds), f"ranks {ranks} do not come to wait in the library")
+
+
+def until_it_waits(process: int) -> None:
+    """Returns when the first thread of a process has slept for half a second, has polled for as long, or has ended."""
+
+    def fields() -> list[str]:
+        return Path(f"/proc/{process}/task/{process}/stat").read_text().rpartition(")")[2].split()
+
+    def ticks() -> int:
+        """Its processor time, in hundredths of a second."""
+        return sum(map(int, fields()[11:13]))
+
+    def sleeps() -> bool:
+        for _ in range(10):
+            if fields()[0] != "S":
+                return False
+            time.sleep(0.05)
+        return True
+
+    before = ticks()
+    until(lambda: fields()[0] in "ZX" or sleeps() or ticks() - before >= 50, f"process {process} does not come to wait")
 
 
 def kill_rank_unseen(launcher: int, victim: int, witness: int) -> None:

@@ -304,7 +304,7 @@ static void cycles_leave_nothing(void)
     CHECK(entries("/proc/self/fd") < files + 20);
     /* The threads that set an alarm and that watch for deaths start when they are first needed, and stay. */
     threads += 2;
-    for (int i = 0; i < 1000 && entries("/proc/self/task") > threads; i++)
+    for (int i = 0; i < 10000 && entries("/proc/self/task") > threads; i++)
         usleep(10000); /* Threads of connections end a moment later. */
     CHECK(entries("/proc/self/task") <= threads);
     /* Less than a page for each round: handles and numbers that are kept, at most. On several hosts numbers are used

@@ -367,7 +367,7 @@ static void free_active(void)
      * time to land. */
     int token = 1, got = 0;
     OK(MPI_Sendrecv(&token, 1, MPI_INT, to, 40, &got, 1, MPI_INT, from, 40, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-    for (int tries = 0; tries < 5000 && ((volatile int *)in)[3] == -1; tries++) {
+    for (int tries = 0; tries < 100000 && ((volatile int *)in)[3] == -1; tries++) {
         int flag;
         OK(MPI_Iprobe(MPI_ANY_SOURCE, 41, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
         usleep(1000);

@@ -129,7 +129,7 @@ static void wait_inside(void *in, void *inout, int *n, MPI_Datatype *datatype)
 {
     (void)datatype;
     __atomic_store_n(&inside, 1, __ATOMIC_RELEASE);
-    for (int i = 0; i < 20000 && !__atomic_load_n(&answered, __ATOMIC_ACQUIRE); i++)
+    for (int i = 0; i < 100000 && !__atomic_load_n(&answered, __ATOMIC_ACQUIRE); i++)
         usleep(1000);
     in_time = __atomic_load_n(&answered, __ATOMIC_ACQUIRE);
     for (int i = 0; i < *n; i++)

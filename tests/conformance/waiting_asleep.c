@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Whatever looks by the clock does so some hundred times a second. */
+/* In a second: whatever looks by the clock does so some hundred times. */
 enum { MOST_SLEEPS = 2000, LONGEST = 100000 };
 
 /* How often this process has given up the processor to wait for something. */
@@ -40,12 +40,15 @@ static void who_waits_sleeps(void)
         return;
     }
     long before = sleeps();
+    double begin = MPI_Wtime();
     OK(MPI_Recv(&value, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     long during = sleeps() - before;
-    if (during >= MOST_SLEEPS) {
-        fprintf(stderr, "rank %d was woken %ld times in a second\n", lt_rank, during);
+    /* The sender may have been stopped for longer than it has slept. */
+    double seconds = MPI_Wtime() - begin, most = MOST_SLEEPS * (seconds > 1 ? seconds : 1);
+    if ((double)during >= most) {
+        fprintf(stderr, "rank %d was woken %ld times in %.1f s\n", lt_rank, during, seconds);
     }
-    CHECK(during < MOST_SLEEPS);
+    CHECK((double)during < most);
 }
 
 LT_MAIN("waiting_asleep", TEST(who_waits_sleeps))

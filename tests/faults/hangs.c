@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,18 +70,21 @@ static void join(void)
 
 /* The main thread waits for a lock that a thread holds, which waits for a message. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static sem_t is_locked;
 
 static void *receive_with_lock(void *unused)
 {
     pthread_mutex_lock(&mutex);
+    sem_post(&is_locked);
     return receive_in_thread(unused);
 }
 
 static void lock(void)
 {
     pthread_t thread;
+    sem_init(&is_locked, 0, 0);
     pthread_create(&thread, NULL, receive_with_lock, NULL);
-    usleep(100 * 1000);
+    sem_wait(&is_locked);
     pthread_mutex_lock(&mutex);
 }
 
@@ -215,11 +219,11 @@ static void poll_while_another_waits(void)
     receive(0, 5, MPI_COMM_WORLD);
 }
 
-/* Rank 0 polls for some seconds and then does what its partner waits for. */
+/* Rank 0 polls, for half of the time after which that is reported, and then does what its partner waits for. */
 static void poll_for_a_while(void)
 {
     int found = 0;
-    for (double end = MPI_Wtime() + 3; rank == 0 && MPI_Wtime() < end;)
+    for (double end = MPI_Wtime() + 2.5; rank == 0 && MPI_Wtime() < end;)
         MPI_Iprobe(1, 7, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
     if (rank == 0)
         send(1, 5, MPI_COMM_WORLD);

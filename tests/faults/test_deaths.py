@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from jobs import until
+from jobs import patient, until
 
 pytestmark = pytest.mark.usefixtures("limosa")
 
@@ -34,7 +34,7 @@ CARRIERS = [{"LIMOSA_DEVICE": "messages"}, {"LIMOSA_HOSTS": "2"}, {"LIMOSA_CMA":
 
 def end_of(report: Path) -> str:
     """The last line of a survivor's report, once it is there."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + patient(PATIENCE)
     while time.monotonic() < end:
         text = report.read_text() if report.exists() else ""
         if text.endswith(("ok\n", "failed\n")):

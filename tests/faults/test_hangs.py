@@ -6,6 +6,7 @@ import re
 import threading
 
 import pytest
+from jobs import patient
 
 pytestmark = pytest.mark.usefixtures("limosa")
 
@@ -49,8 +50,8 @@ def test_the_default_is_to_report_and_to_keep_waiting(job, program):
     seen = []
     reader = threading.Thread(target=lambda: seen.append(running.process.stderr.readline()))
     reader.start()
-    reader.join(30)
-    assert seen, "no report within 30 s"
+    reader.join(patient(30))
+    assert seen, "no report"
     assert "hangs" in seen[0]
     assert running.process.poll() is None
 

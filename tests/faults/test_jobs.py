@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 import pytest
-from jobs import PATIENCE
+from jobs import patient, until
 
 SHM = Path("/dev/shm")
 pytestmark = pytest.mark.usefixtures("limosa")
@@ -35,9 +35,9 @@ def is_alive(pid: int) -> bool:
     return state not in "ZX"
 
 
-def survivors(pids, patience: float = 30.0) -> list[int]:
+def survivors(pids) -> list[int]:
     """The processes that are still alive when there was time to end them."""
-    end = time.monotonic() + patience
+    end = time.monotonic() + patient(30)
     while any(map(is_alive, pids)) and time.monotonic() < end:
         time.sleep(0.02)
     return [pid for pid in pids if is_alive(pid)]
@@ -51,11 +51,18 @@ def pids_of(job, n: int) -> dict[int, int]:
 
 @pytest.fixture
 def nothing_left(tmp_path, monkeypatch):
-    """No file in /dev/shm or the temporary directory outlives the test's jobs."""
-    before = set(SHM.iterdir())
+    """No file in /dev/shm or the temporary directory outlives the test's jobs.
+
+    Other programs of the machine use /dev/shm, too: only names with ours count.
+    """
+
+    def ours() -> set[Path]:
+        return set(SHM.glob("*limosa*"))
+
+    before = ours()
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     yield
-    assert set(SHM.iterdir()) <= before
+    assert ours() <= before
     assert list(tmp_path.iterdir()) == []
 
 
@@ -253,13 +260,13 @@ def cgroup():
         return ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
 
     yield limited
-    end = time.monotonic() + 5
-    while time.monotonic() < end:
-        try:
+
+    def is_removed() -> bool:
+        with contextlib.suppress(OSError):
             group.rmdir()
-            break
-        except OSError:
-            time.sleep(0.05)
+        return not group.exists()
+
+    until(is_removed, "processes of the job are left in the control group")
 
 
 def test_a_rank_killed_for_memory_ends_the_job_with_a_hint(job, program, cgroup):
@@ -379,7 +386,7 @@ def test_a_reader_that_goes_away_ends_the_job(job, program):
     assert "very many lines" in running.read_lines(1)[0]
     running.process.stdout.close()
     # The pipe of the errors stays open, so only the process is waited for.
-    assert running.process.wait(5 * PATIENCE) is not None
+    assert running.process.wait(patient(5)) is not None
     assert "panicked" not in running.process.stderr.read()
 
 

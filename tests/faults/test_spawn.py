@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from jobs import patient
 
 pytestmark = pytest.mark.usefixtures("limosa")
 
@@ -23,7 +24,7 @@ def is_alive(pid: int) -> bool:
 
 def ends(pids: list[int]) -> bool:
     """Whether all of them end."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + patient(PATIENCE)
     while any(map(is_alive, pids)) and time.monotonic() < end:
         time.sleep(0.02)
     return not any(map(is_alive, pids))

@@ -198,6 +198,8 @@ def test_what_is_no_port_of_a_running_job_is_an_error(job, python):
     assert differs.code == 0 and "LIMOSA_CHECK is not the same for both jobs" in differs.out, differs.text
     wrong = job([python, "-c", REFUSED, port[:-1] + "x"], n=2).wait(PATIENCE)
     assert wrong.code == 0 and wrong.out.count("there is no open port") == 2, wrong.text
-    server.kill()
+    # The launcher ends after its ranks, and the port with these.
+    server.process.terminate()
+    server.wait(PATIENCE)
     dead = job([python, "-c", REFUSED, port], n=1).wait(PATIENCE)
     assert dead.code == 0 and "there is no open port" in dead.out, dead.text

@@ -78,8 +78,12 @@ def missing_fabric() -> str | None:
 
 
 def environment() -> dict[str, str]:
-    """The variables of this process, with the folders of the system in PATH."""
-    return {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:{SYSTEM_FOLDERS}"}
+    """The variables of this process, with the folders of the system in PATH.
+
+    On a busy machine a login takes so long that it would be mentioned, were its limit not far away.
+    """
+    path = f"{os.environ.get('PATH', '')}:{SYSTEM_FOLDERS}"
+    return {"LIMOSA_LOGIN_LIMIT": "1200", **os.environ, "PATH": path}
 
 
 class Host:

@@ -110,8 +110,9 @@ def test_the_folder_of_a_host_whose_agent_was_killed_goes_with_the_next_job(run:
     job.read_lines(2)
     folders = ["sh", "-c", "ls -d /run/limosa-*"]
     left = other.run(*folders).stdout
-    # Agent and guardian share a command line.
-    other.run("pkill", "-KILL", "-f", "limosa.* agent$")
+    # Agent and guardian share a command line. Both are stopped first: neither sees the other one end.
+    for signal in ("-STOP", "-KILL"):
+        other.run("pkill", signal, "-f", "limosa.* agent$")
     job.wait(20)
     assert other.run(*folders).stdout == left != ""
     assert run(*options, "true").wait(20).code == 0
@@ -130,7 +131,8 @@ def test_logins_may_take_longer_than_a_silent_host_is_waited_for(run: Runner, pr
     ssh = run.cluster.shared / "slow-ssh"
     ssh.write_text('#!/bin/sh\nsleep 20\nexec ssh -o BatchMode=yes "$@"\n')
     ssh.chmod(0o755)
-    done = run("-host", "node1:1,node2:1", program("around"), variables={"LIMOSA_SSH": str(ssh)}).wait(60)
+    variables = {"LIMOSA_SSH": str(ssh), "LIMOSA_LOGIN_LIMIT": "120"}
+    done = run("-host", "node1:1,node2:1", program("around"), variables=variables).wait(60)
     assert (done.code, done.out) == (0, "2 ranks on 2 hosts: all data came\n"), done.err
     said = "limosa: still waiting for the login on node2; it may take 120 s (LIMOSA_LOGIN_LIMIT)"
     assert done.err.splitlines() == [said]

@@ -104,16 +104,20 @@ def test_futures_do_not_use_a_processor_while_they_wait(java):
         var futures = new java.util.ArrayList<java.util.concurrent.Future<String>>();
         for (int i = 0; i < 50; i++) futures.add(world.receiveAsync(String.class, 1 - world.rank(), i));
         world.barrier();
-        long before = ProcessHandle.current().info().totalCpuDuration().orElseThrow().toMillis();
-        Thread.sleep(2000);
-        long used = ProcessHandle.current().info().totalCpuDuration().orElseThrow().toMillis() - before;
-        System.out.println(used);
+        long least = Long.MAX_VALUE;
+        for (int i = 0; i < 4; i++) {
+            long before = ProcessHandle.current().info().totalCpuDuration().orElseThrow().toMillis();
+            Thread.sleep(500);
+            long used = ProcessHandle.current().info().totalCpuDuration().orElseThrow().toMillis() - before;
+            least = Math.min(least, used);
+        }
+        System.out.println(least);
         world.barrier();
         """,
     )
     for options in ([], ["--threads"]):
-        # Half a processor would be 1000; the collector and the compiler may still work.
-        assert all(int(used) < 700 for used in java.run(file, options=options).out.split())
+        # Half a processor would be 250. The collector and the compiler work at times, and not in each of these spans.
+        assert all(int(used) < 175 for used in java.run(file, options=options).out.split())
 
 
 def test_the_programs_of_the_guide_run(java):

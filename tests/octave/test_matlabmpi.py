@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import LIMOSA, OPTIONS, ROOT
-from jobs import PATIENCE, Job, Outcome
+from jobs import PATIENCE, Job, Outcome, until_it_waits
 
 EXAMPLES = ROOT / "octave" / "examples" / "matlabmpi"
 #: The programs, and on how many ranks each is run.
@@ -762,7 +762,7 @@ def test_an_interrupt_ends_a_wait(matlabmpi, transport):
     for line in job.process.stdout:
         if line == "ready\n":
             break
-    time.sleep(0.3)
+    until_it_waits(job.process.pid)
     job.process.send_signal(signal.SIGINT)
     assert job.wait(20).code != 0
     assert matlabmpi.nothing_runs()

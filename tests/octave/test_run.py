@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from jobs import Job, kill_rank_unseen
+from jobs import Job, kill_rank_unseen, until_it_waits
 
 LIMOSA = str(Path(sys.executable).parent / "limosa")
 
@@ -141,7 +141,7 @@ def test_an_error_after_which_others_wait_in_a_collective_call_ends_the_job(scri
 
 
 def test_the_death_of_another_rank_is_the_launchers_to_tell(script):
-    job = Job(script("if limosa_rank () == 1, pause (60); else, limosa_recv (1); end", n=2))
+    job = Job(script("if limosa_rank () == 1, pause (1000); else, limosa_recv (1); end", n=2))
     kill_rank_unseen(job.process.pid, victim=1, witness=0)
     outcome = job.wait(20)
     assert outcome.code == 128 + signal.SIGKILL, outcome.text
@@ -223,7 +223,7 @@ def test_octave_knows_that_it_is_interrupted_while_it_waits(script, tmp_path):
     script(text)
     job = Job([sys.executable, "-m", "limosa._octave", str(file)], cwd=tmp_path)
     assert job.read_lines(1) == ["ready"]
-    time.sleep(0.5)
+    until_it_waits(job.process.pid)
     job.process.send_signal(signal.SIGINT)
     outcome = job.wait(30)
     assert "cleaned up" in outcome.out, outcome.text
@@ -243,7 +243,7 @@ def test_a_long_message_is_sent_whole_though_its_sender_is_interrupted(script, t
     script(text)
     job = Job([sys.executable, "-m", "limosa._octave", str(tmp_path / "script.m")], cwd=tmp_path)
     assert job.read_lines(1) == ["ready"]
-    time.sleep(0.5)
+    until_it_waits(job.process.pid)
     job.process.send_signal(signal.SIGINT)
     outcome = job.wait(30)
     assert outcome.out == "1 1\n", outcome.text

@@ -1,14 +1,16 @@
 /* Scenes in which ranks wait.
  *
  * receive
- *     rank 0 computes nothing for a second, then sends; rank 1 waits for it and prints how often its threads gave up a
- *     processor
+ *     rank 0 computes nothing for a second, then sends; rank 1 waits for it, twice, and prints how often its threads
+ *     gave up a processor, at best: threads that have just started do so, too, and so does one for which the system
+ *     fetches a page
  *
  * barrier N
  *     N barriers, each of which rank 0 enters when all others are asleep; then rank 0 reads a line before it enters the
  *     last one
  */
 #include <dirent.h>
+#include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,16 +49,21 @@ static long switches(void)
 
 static void receive(void)
 {
-    long value = 0;
-    MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == 0) {
-        rest(1000);
-        MPI_Send(&value, 1, MPI_LONG, 1, 0, MPI_COMM_WORLD);
-    } else if (rank == 1) {
-        long before = switches();
-        MPI_Recv(&value, 1, MPI_LONG, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        printf("switches %ld\n", switches() - before);
+    long value = 0, least = LONG_MAX;
+    for (int turn = 0; turn < 2; turn++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 0) {
+            rest(1000);
+            MPI_Send(&value, 1, MPI_LONG, 1, 0, MPI_COMM_WORLD);
+        } else if (rank == 1) {
+            long before = switches();
+            MPI_Recv(&value, 1, MPI_LONG, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            long during = switches() - before;
+            least = during < least ? during : least;
+        }
     }
+    if (rank == 1)
+        printf("switches %ld\n", least);
 }
 
 static void barrier(int rounds)

@@ -148,8 +148,9 @@ pub(crate) fn raise_to(function: &'static str, handler: Handler, error: Error) -
 const EXIT_CODE: i32 = 1;
 
 /// Time for which a rank with a fatal error, caused by a peer's death, waits for the launcher to end the job: the
-/// launcher knows more about the death.
-const LAUNCHER_TIME: Duration = Duration::from_secs(2);
+/// launcher knows more about the death. It ends the job at once, unless the machine is very busy, or the dead process
+/// is of another job. The same time as in `limosa._uncaught`.
+const LAUNCHER_TIME: Duration = Duration::from_secs(10);
 /// The same where the launcher may learn of the death, or of the loss of a host, from elsewhere: longer than its
 /// timeout for hosts.
 const LAUNCHER_TIME_ELSEWHERE: Duration = Duration::from_secs(20);

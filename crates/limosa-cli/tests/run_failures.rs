@@ -62,6 +62,15 @@ fn a_rank_killed_by_a_signal_ends_the_job() {
     );
 }
 
+/// Waits until these processes have ended, of which their parent does not know yet.
+fn until_ended(pids: &[u32]) {
+    for pid in pids {
+        until("a rank has ended", || {
+            std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|text| text.contains(") Z "))
+        });
+    }
+}
+
 #[test]
 fn a_killed_rank_is_the_cause_even_if_another_ends_because_of_it() {
     use std::io::{BufRead, BufReader};
@@ -81,11 +90,7 @@ fn a_killed_rank_is_the_cause_even_if_another_ends_because_of_it() {
     signal(child.id(), libc::SIGSTOP);
     signal(pids[1], libc::SIGKILL);
     signal(pids[0], libc::SIGUSR1);
-    for pid in pids {
-        until("a rank has ended", || {
-            std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|text| text.contains(") Z "))
-        });
-    }
+    until_ended(&pids);
     signal(child.id(), libc::SIGCONT);
     let output = wait(child);
     let err = String::from_utf8_lossy(&output.stderr);
@@ -132,14 +137,34 @@ fn leaving_without_finalize_while_others_run_is_a_failure() {
 
 #[test]
 fn leaving_without_finalize_all_together_is_worth_a_warning() {
-    let done = run(&["-n", "2", RANK, "init"]);
-    assert_eq!(done.code, Some(0));
-    assert!(done.err.contains("limosa: warning: rank "), "{}", done.err);
+    let dir = directory();
+    let go = dir.path().join("go");
+    let mut command = limosa(&["run", "-n", "2", RANK, "init", &format!("until:{}", go.display())]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("limosa starts");
+    let ranks = || ranks_of(child.id(), &[]).and_then(|ranks| ranks.as_array().cloned()).unwrap_or_default();
+    until("both ranks are up", || ranks().iter().filter(|rank| rank["state"] == "running").count() == 2);
+    let process = |rank: &serde_json::Value| rank["process"].as_u64().expect("a number") as u32;
+    let pids: Vec<u32> = ranks().iter().map(process).collect();
+    // The launcher sees both ends at once.
+    signal(child.id(), libc::SIGSTOP);
+    std::fs::write(go, "").expect("a file");
+    until_ended(&pids);
+    signal(child.id(), libc::SIGCONT);
+    let output = wait(child);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{err}");
+    assert!(err.contains("limosa: warning: rank "), "{err}");
 }
 
 #[test]
 fn a_failure_after_finalize_lets_the_others_end_by_themselves() {
-    let done = run(&["-n", "3", RANK, "init", "finalize", "0=exit:4", "sleep:0.3", "print:whole"]);
+    let dir = directory();
+    let begun = |rank: u32| dir.path().join(rank.to_string()).display().to_string();
+    let (first, second) = (begun(1), begun(2));
+    // Rank 0 fails when the others have begun: these are waited for for a second.
+    let steps = format!("init finalize 0=until:{first} 0=until:{second} 0=exit:4 sleep:0.1 print:whole");
+    let script = format!("touch $0/$LIMOSA_RANK; exec {RANK} {steps}");
+    let done = run(&["-n", "3", "sh", "-c", &script, dir.path().to_str().expect("a plain path")]);
     assert_eq!((done.code, done.out.as_str()), (Some(4), "whole\nwhole\n"));
     assert!(done.err.contains("exited with code 4"), "{}", done.err);
 }
@@ -279,7 +304,7 @@ fn ranks_that_use_another_mpi_library_are_told_that_none_has_joined() {
         std::process::Command::new("cc").args(["-shared", "-x", "c", "/dev/null", "-o"]).arg(&library).status();
     assert!(compiled.expect("a C compiler").success());
     let text =
-        format!("import ctypes, time; ctypes.CDLL('{}'); time.sleep(1); print('rank 0 of 1')", library.display());
+        format!("import ctypes, time; ctypes.CDLL('{}'); time.sleep(2); print('rank 0 of 1')", library.display());
     let done = run(&["-n", "2", "python3", "-c", &text]);
     assert_eq!((done.code, done.out.as_str()), (Some(1), "rank 0 of 1\nrank 0 of 1\n"));
     assert!(done.err.contains("none of the 2 ranks has joined the job: the program uses another MPI library"));

@@ -12,6 +12,8 @@ fn on_hosts(folder: &tempfile::TempDir, ssh: &str, args: &[&str]) -> Command {
     let script = script(folder, "ssh", &format!("#!/bin/sh\n{ssh}\n"), true);
     let mut command = limosa(&[&["run"], args].concat());
     command.env("LIMOSA_SSH", &script);
+    // On a busy machine a login may take so long that it is mentioned.
+    command.env("LIMOSA_LOGIN_LIMIT", "1200");
     command.env("LIMOSA_DEVICE", format!("file:{}", folder.path().join("messages").display()));
     command
 }

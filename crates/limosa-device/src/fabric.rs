@@ -70,8 +70,8 @@ const LENT: Class = 2;
 const RECEIVES: usize = 16;
 /// Nothing comes any more from a process that has died and has been silent for so long.
 const SILENCE: Duration = Duration::from_millis(50);
-/// Where a connection has failed, it takes no longer until it is known whether the process there has left.
-const NEWS: Duration = Duration::from_secs(1);
+/// Where a connection has failed, it takes no longer until it is known, by agents, whether the process there has left.
+const NEWS: Duration = Duration::from_secs(5);
 /// The provider lets go of memory that a dead process was to write to within this time. It is not read or written after
 /// that either, since nothing comes from there any more.
 const LETTING_GO: Duration = Duration::from_secs(1);
@@ -522,9 +522,9 @@ impl FabricDevice {
 
     /// The polls report that a peer cannot be reached any more, when nothing has come from it for so long.
     fn lose(&mut self, peer: Address, what: &'static str, silence: Duration) {
-        let life = &mut self.peers[peer as usize].life;
-        if *life == Life::Alive {
-            *life = Life::Dying(Instant::now() + silence, what);
+        let (life, silent_until) = (&mut self.peers[peer as usize].life, Instant::now() + silence);
+        if life.lasts_beyond(silent_until) {
+            *life = Life::Dying(silent_until, what);
             self.is_restless = true;
             self.clock.tick();
         }
@@ -586,11 +586,7 @@ impl FabricDevice {
             return None;
         }
         let now = Instant::now();
-        let due = |peer: &Peer| match peer.life {
-            Life::Dying(silent_until, what) if silent_until <= now => Some(what),
-            _ => None,
-        };
-        let (at, what) = (0..).zip(&self.peers).find_map(|(at, peer)| Some((at, due(peer)?)))?;
+        let (at, what) = (0..).zip(&self.peers).find_map(|(at, peer)| Some((at, peer.life.ends_before(now)?)))?;
         if self.has_left(at) {
             return Some(DeviceError::Left { peer: at, what: LEFT });
         }

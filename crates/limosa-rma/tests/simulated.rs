@@ -32,7 +32,7 @@ use limosa_sim::{Conditions, Network, Random};
 /// Number of seeds by default.
 const SEEDS: u64 = 120;
 /// Time after which a run counts as hanging: a thousand times its usual duration.
-const RUN_TIMEOUT: Duration = Duration::from_secs(120);
+const RUN_TIMEOUT: Duration = Duration::from_secs(600);
 /// Slots of each process's memory.
 const SLOTS: usize = 5;
 const SLOT: usize = 400;

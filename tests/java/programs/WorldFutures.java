@@ -55,7 +55,7 @@ public class WorldFutures {
         });
         world.barrier();
         world.send(new Step(1, "x".repeat(50_000)), right, 1);
-        Check.that(done.await(30, TimeUnit.SECONDS), "the future has not completed by itself");
+        Check.that(done.await(300, TimeUnit.SECONDS), "the future has not completed by itself");
     }
 
     /** What follows a future may wait for messages itself. */

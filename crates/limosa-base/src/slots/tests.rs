@@ -7,6 +7,9 @@ use std::sync::Mutex;
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+/// A member that sleeps for so long was never woken.
+const PATIENCE: Duration = Duration::from_secs(300);
+
 fn segments(size: usize) -> Vec<SlotSegment> {
     let bytes = SlotSegment::bytes(size, 256);
     let file = segment::create(c"limosa-test", bytes as u64).expect("a memfd");
@@ -219,12 +222,8 @@ impl Bells {
             slots.begin_sleep(awaited);
             fence::heavy();
             if !slots.holds(awaited) {
-                thread::park_timeout(Duration::from_secs(20));
-                assert!(
-                    begun.elapsed() < Duration::from_secs(20),
-                    "member {} was never woken for {awaited:?}",
-                    slots.me
-                );
+                thread::park_timeout(PATIENCE);
+                assert!(begun.elapsed() < PATIENCE, "member {} was never woken for {awaited:?}", slots.me);
             }
             slots.end_sleep();
         }

@@ -10,8 +10,9 @@ use limosa_hang::places::SourcePosition;
 
 use crate::procfs;
 
-/// A machine that does not answer within this time is not waited for: it may have been stopped.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// A machine that does not answer within this time is not waited for: it may have been stopped. `jstack` starts a
+/// machine of its own, which takes some tenths of a second, and seconds where other programs want the processors.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Where the threads of a Java process are, by their numbers; none if it is no Java process, or has no JDK.
 pub fn places(pid: u32) -> BTreeMap<u32, SourcePosition> {

@@ -11,7 +11,7 @@ pub const LIMOSA: &str = env!("CARGO_BIN_EXE_limosa");
 /// The rank that plays parts.
 pub const RANK: &str = env!("CARGO_BIN_EXE_limosa-test-rank");
 /// No test takes longer than this unless something is wrong.
-pub const WATCHDOG: Duration = Duration::from_secs(60);
+pub const WATCHDOG: Duration = Duration::from_secs(300);
 
 /// How a command ended.
 pub struct Done {

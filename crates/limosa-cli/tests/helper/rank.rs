@@ -8,6 +8,13 @@ use std::time::Duration;
 
 use limosa_job::{Blocked, Job, Kind, Peer, Seat, Wait};
 
+/// Waits until there is a file of this name.
+fn wait_for(file: &str) {
+    while !std::path::Path::new(file).exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 fn main() {
     let job = Job::attach().unwrap_or_else(|error| {
         eprintln!("cannot attach: {error}");
@@ -54,6 +61,7 @@ fn take(job: &'static Job, seat: Seat<'static>, step: &str) {
         "init" => seat.running(),
         "finalize" => seat.finalized(),
         "sleep" => pause(1),
+        "until" => wait_for(detail(1)),
         "exit" => std::process::exit(number(1) as i32),
         "abort" => job.abort(number(1) as i32, detail(2)),
         "segv" => crash(),

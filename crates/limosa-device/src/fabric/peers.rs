@@ -71,6 +71,25 @@ pub enum Life {
     Left,
 }
 
+impl Life {
+    /// Why a peer is reported that is due by now.
+    pub fn ends_before(self, now: Instant) -> Option<&'static str> {
+        match self {
+            Life::Dying(silent_until, what) if silent_until <= now => Some(what),
+            _ => None,
+        }
+    }
+
+    /// Whether a peer that is reported then is not reported sooner: of two reasons the sooner one counts.
+    pub fn lasts_beyond(self, then: Instant) -> bool {
+        match self {
+            Life::Alive => true,
+            Life::Dying(silent_until, _) => then < silent_until,
+            Life::Dead | Life::Left => false,
+        }
+    }
+}
+
 /// When a packet is to be handed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {

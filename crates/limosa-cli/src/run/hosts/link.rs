@@ -24,8 +24,9 @@ use crate::run::guardian::Guardian;
 
 /// Each side says this often that it lives.
 pub const ALIVE: Duration = Duration::from_secs(2);
-/// A login that takes longer is mentioned.
+/// A login that takes longer than this, and than this share of its limit, is mentioned.
 const LONG_LOGIN: Duration = Duration::from_secs(10);
+const LONG_SHARE: u32 = 12;
 /// Most of what ssh says that is kept.
 const SAID: usize = 4096;
 
@@ -202,7 +203,8 @@ impl Link {
 
     /// True once, when the login has taken long and goes on.
     pub fn is_to_be_mentioned(&mut self, now: Instant) -> bool {
-        let is_long = !self.is_greeted && now.saturating_duration_since(self.started) >= LONG_LOGIN;
+        let long = LONG_LOGIN.max(self.login_limit / LONG_SHARE);
+        let is_long = !self.is_greeted && now.saturating_duration_since(self.started) >= long;
         is_long && !std::mem::replace(&mut self.is_mentioned, true)
     }
 

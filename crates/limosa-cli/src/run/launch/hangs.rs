@@ -16,7 +16,7 @@ use crate::run::outcome::Cause;
 
 /// How long the report of a hang waits for the source lines. They take some tenths of a second; only a busy machine, or
 /// a host that does not answer, makes it take so long.
-const STACKS_WAIT: Duration = Duration::from_secs(10);
+const STACKS_WAIT: Duration = Duration::from_secs(30);
 
 impl Hang {
     /// Adds what was found on a host.
