@@ -96,7 +96,7 @@ test-c: $(STAMPS)/limosa $(STAMPS)/test ## Conformance tests in C, compiled with
 
 test-python: $(STAMPS)/mpi4py $(STAMPS)/demo $(STAMPS)/test ## Tests of the wheel, the demo, the launcher, faults
 	python -m pytest --ignore=tests/conformance --ignore=tests/hosts --ignore=tests/octave --ignore=tests/java \
-	    $(PYTEST_ARGS)
+	    $(if $(FULL),--full) $(PYTEST_ARGS)
 
 test-hosts: $(STAMPS)/mpi4py $(STAMPS)/test ## Tests of jobs on several hosts
 	python -m pytest tests/hosts $(PYTEST_ARGS)

@@ -18,13 +18,33 @@ def pytest_addoption(parser):
     group = parser.getgroup("conformance", "C conformance programs (tests/conformance)")
     group.addoption("--mpicc", default=BIN / "mpicc", help="compiler wrapper (default: %(default)s)")
     group.addoption("--mpiexec", default=BIN / "mpiexec", help="launcher (default: %(default)s)")
-    group.addoption("--full", action="store_true", help="also the heavy runs, and the long form of the stress")
+    group.addoption(
+        "--full",
+        action="store_true",
+        help="also the heavy runs, and the long form of the stress; in other "
+        "folders also what is marked `full`, and all cases on MPICH",
+    )
     group.addoption("--np", type=int, action="append", help="only these numbers of ranks (repeatable)")
     group.addoption("--variants", default="default", help="environments, such as cma=0,hosts=2, or all")
     group.addoption("--cluster", type=int, metavar="N", help="on N hosts (tests/hosts), two ranks on each at most")
     group.addoption("--sanitize", choices=["address", "thread"], help="compile the programs with this sanitizer")
     group.addoption("--mpich", action="store_true", help="compile for MPICH's ABI, which the library translates")
     group.addoption("--time-scale", type=float, default=1, help="multiply the time limits")
+
+
+def is_for_full_alone(item: pytest.Item) -> bool:
+    """Tells whether a test runs with `--full` alone."""
+    chosen = item.get_closest_marker("on_mpich")
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    is_spared = chosen is not None and params["library"] == "mpich" and not chosen.kwargs.items() <= params.items()
+    return is_spared or item.get_closest_marker("full") is not None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]):
+    """Without `--full`, leaves out what is for it alone."""
+    if not config.getoption("full"):
+        config.hook.pytest_deselected(items=[item for item in items if is_for_full_alone(item)])
+        items[:] = [item for item in items if not is_for_full_alone(item)]
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from limosa import _java
 
 LIMOSA = Path(sys.executable).parent / "limosa"
 PROGRAMS = Path(__file__).parent / "programs"
+SERVER = Path(__file__).parent / "CompileServer.java"
 
 #: The kinds of ranks, with their options of ``limosa run``.
 RANKS = {
@@ -24,6 +25,10 @@ RANKS = {
     "machines": ["--threads", "--per-jvm", "1"],
     "threads of machines": ["--threads", "--per-jvm", "2"],
 }
+#: What programs run on. One machine that holds all ranks is what `threads` has.
+RUNS = [
+    (ranks, n) for ranks in RANKS for n in (1, 2, 3, 5) if n > {"machines": 1, "threads of machines": 2}.get(ranks, 0)
+]
 
 
 class Java:
@@ -93,17 +98,56 @@ def jdk() -> Path:
         pytest.skip(f"not run: {error}")
 
 
+#: A `javac` that leaves its words to the compile server; relative paths are those of the caller.
+CLIENT = """\
+#!{python} -IS
+import os, socket, sys
+
+words = [word for word in sys.argv[1:] if not word.startswith("-J")]
+for i, word in enumerate(words[:-1]):
+    if word == "-cp":
+        words[i + 1] = ":".join(os.path.abspath(each) for each in words[i + 1].split(":"))
+words[-1] = os.path.abspath(words[-1])
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect("{socket}")
+    server.sendall(chr(0).join(map(str, words)).encode())
+    server.shutdown(socket.SHUT_WR)
+    code, _, said = server.makefile(encoding="utf-8").read().partition(chr(10))
+sys.stderr.write(said)
+sys.exit(int(code))
+"""
+
+
 @pytest.fixture(scope="session")
-def short_lived(jdk, tmp_path_factory) -> Path:
-    """A JDK whose programs run for a second, in which the best code and a parallel collector do not pay."""
+def short_lived(jdk, tmp_path_factory) -> Iterator[Path]:
+    """A JDK whose programs run for a second, in which the best code and a parallel collector do not pay.
+
+    Its `javac` is one machine for all tests; `usual_java` has the compiler that users have.
+    """
     home, made = jdk.resolve().parents[1], tmp_path_factory.mktemp("jdk")
     (made / "bin").mkdir()
-    for name in ("release", "bin/javac"):
-        (made / name).symlink_to(home / name)
-    java = made / "bin" / "java"
-    java.write_text(f'#!/bin/sh\nexec "{home}/bin/java" -XX:TieredStopAtLevel=1 -XX:+UseSerialGC "$@"\n')
-    java.chmod(0o755)
-    return made
+    (made / "release").symlink_to(home / "release")
+
+    def write(name: str, text: str) -> Path:
+        file = made / "bin" / name
+        file.write_text(text)
+        file.chmod(0o755)
+        return file
+
+    java = write("java", f'#!/bin/sh\nexec "{home}/bin/java" -XX:TieredStopAtLevel=1 -XX:+UseSerialGC "$@"\n')
+    write("javac", CLIENT.format(python=sys.executable, socket=made / "socket"))
+    with subprocess.Popen([java, SERVER, made / "socket"], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout.readline() == "ready\n"
+            yield made
+        finally:
+            server.kill()
+
+
+@pytest.fixture(scope="session")
+def javac(short_lived) -> Path:
+    """The compiler, as quick as it can be started."""
+    return short_lived / "bin" / "javac"
 
 
 @pytest.fixture

@@ -24,10 +24,10 @@ ALONE = ["rank 0 of 1: 5", "world of 1"]
 
 
 @pytest.fixture
-def classes(java, jdk):
+def classes(java, javac):
     from limosa import _java
 
-    subprocess.run([jdk, "-cp", _java.jar(), "-d", java.folder, java.write(HELLO, "Hello")], check=True)
+    subprocess.run([javac, "-cp", _java.jar(), "-d", java.folder, java.write(HELLO, "Hello")], check=True)
     return f"{_java.jar()}:{java.folder}"
 
 

@@ -40,9 +40,8 @@ def test_a_size_that_does_not_exist(java):
     assert "there is no size D; give A, B or C" in outcome.err
 
 
-@pytest.mark.parametrize("options", [[], ["--threads"]])
-def test_a_singular_matrix_is_checked_by_its_factors(usual_java, options):
-    outcome = usual_java.run(KERNELS / "LuFact.java", "C", n=2, options=options, limit=240)
+def test_a_singular_matrix_is_checked_by_its_factors(usual_java):
+    outcome = usual_java.run(KERNELS / "LuFact.java", "C", n=2, options=["--threads"], limit=240)
     assert is_result(outcome.out, "LUFact", "C"), outcome.text
 
 

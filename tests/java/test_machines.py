@@ -16,7 +16,7 @@ KEY = "00112233445566778899aabbccddeeff"
 
 
 @pytest.fixture
-def hello(java, jdk):
+def hello(java, jdk, javac):
     """A compiled program that says its rank, and where Java's own launcher is."""
     from limosa import _java
 
@@ -35,7 +35,7 @@ def hello(java, jdk):
         """,
         "Hello",
     )
-    subprocess.run([jdk, "-cp", _java.jar(), "-d", java.folder, java.folder / "Hello.java"], check=True)
+    subprocess.run([javac, "-cp", _java.jar(), "-d", java.folder, java.folder / "Hello.java"], check=True)
     return [jdk.with_name("java"), "-cp", f"{_java.jar()}:{java.folder}", "org.limosa.run.Run"]
 
 

@@ -27,12 +27,12 @@ def hello(java):
 
 
 @pytest.fixture
-def classes(java, jdk, hello):
+def classes(java, javac, hello):
     """The compiled program."""
     from limosa import _java
 
     folder = java.folder / "classes"
-    command = [jdk, "--release", "22", "-cp", f"{_java.jar()}:{java.folder}", "-d", folder, hello]
+    command = [javac, "--release", "22", "-cp", f"{_java.jar()}:{java.folder}", "-d", folder, hello]
     subprocess.run(command, check=True)
     return folder
 
@@ -93,11 +93,11 @@ public class Loaded {
 """
 
 
-def test_an_archive_of_classes_is_written_once_for_each_java_and_library(java, jdk, monkeypatch):
+def test_an_archive_of_classes_is_written_once_for_each_java_and_library(java, jdk, javac, monkeypatch):
     from limosa import _java
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(java.folder))
-    subprocess.run([jdk, "-cp", _java.jar(), "-d", java.folder, java.write(LOADED, "Loaded")], check=True)
+    subprocess.run([javac, "-cp", _java.jar(), "-d", java.folder, java.write(LOADED, "Loaded")], check=True)
 
     def is_used(*command, **env):
         outcome = java.run(*command, "-cp", java.folder, "Loaded", n=1, env=env)
@@ -264,9 +264,9 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("text", MISTAKES)
-def test_programs_that_cannot_be_run(java, text):
-    java.write(text)
-    outcome = java.run("Main.java", succeeds=False)
+def test_programs_that_cannot_be_run(usual_java, text):
+    usual_java.write(text)
+    outcome = usual_java.run("Main.java", succeeds=False)
     assert outcome.code != 0
     assert MISTAKES[text] in outcome.err
     assert outcome.err.count(MISTAKES[text]) <= 2
@@ -285,7 +285,7 @@ def test_without_a_jdk_the_reason_is_said_once(java, hello):
     assert outcome.err.count("has no classes for Java") == 1
 
 
-def test_memory_that_java_cannot_keep_open_is_copied(java, jdk):
+def test_memory_that_java_cannot_keep_open_is_copied(java, jdk, javac):
     """A plain command has no options of ``limosa run``: the arena is closed, and nothing is written into its memory."""
     from limosa import _java
 
@@ -318,7 +318,7 @@ def test_memory_that_java_cannot_keep_open_is_copied(java, jdk):
         }
         """
     )
-    subprocess.run([jdk, "-cp", _java.jar(), "-d", java.folder, file], check=True)
+    subprocess.run([javac, "-cp", _java.jar(), "-d", java.folder, file], check=True)
     command = [jdk.with_name("java"), "--enable-native-access=ALL-UNNAMED", "-cp", f"{_java.jar()}:{java.folder}"]
     assert java.run("env", *command, "Main", n=1).out == "Already closed\n7\n"
 

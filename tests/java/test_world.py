@@ -20,7 +20,7 @@ def test_program(outcome_of, ranks, name, n):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program_on_another_library(java, programs, on_mpich, name):
-    outcome = java.run("-cp", programs, name, n=3, options=on_mpich)
+    outcome = java.run("-cp", programs, name, n=2, options=on_mpich)
     assert outcome.out == "ok\n", outcome.text
 
 
@@ -126,6 +126,6 @@ def test_the_programs_of_the_guide_run(java):
     assert len(programs) > 3
     for program in programs:
         file = java.write(program)
-        for options in ([], ["--threads"]):
-            outcome = java.run(file, n=4, options=options)
+        for n, options in ((2, []), (4, ["--threads"])):
+            outcome = java.run(file, n=n, options=options)
             assert not outcome.err, outcome.text

@@ -107,6 +107,17 @@ def run(*words, cwd, **variables):
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=600)
 
 
+def recording(made, events=0):
+    """Options of a job that is recorded as with --profile.
+
+    The option also shows the profile at the end, which takes most of the CPU time of a short job.
+    """
+    made.mkdir()
+    profiler = Path(sysconfig.get_path("data")) / "lib" / "limosa" / "liblimosa_profile.so"
+    variables = {"LD_PRELOAD": f"{profiler}:libmpi_abi.so.1", "LIMOSA_PROFILE": made, "LIMOSA_PROFILE_EVENTS": events}
+    return [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
+
+
 def test_calls_bytes_and_peers_are_those_of_the_program(program, tmp_path):
     done = run("--profile=made", "-n", "3", program, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -142,7 +153,7 @@ def test_times_are_those_of_the_clock(tmp_path):
         "if w.rank == 0:\n    input()\n    w.Send(b'', 1)\nelse:\n    w.Recv(bytearray(1), 0)\n"
         "    print(time.perf_counter() - t)\n"
     )
-    command = [BIN / "limosa", "run", "--profile=made", "-n", "2", script]
+    command = [BIN / "limosa", "run", *recording(tmp_path / "made"), "-n", "2", script]
     job = Job(command, stdin=subprocess.PIPE, cwd=tmp_path)
 
     def receives() -> bool:
@@ -176,7 +187,7 @@ def test_a_call_is_named_by_the_users_line_in_python(tmp_path):
         "thread.start(); thread.join()\n"
         "MPI.COMM_WORLD.allreduce(1)\n"  # line 9, inside mpi4py
     )
-    done = run("--profile=made", "-n", "2", script, cwd=tmp_path)
+    done = run(*recording(tmp_path / "made"), "-n", "2", script, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     rows = summary.sites(files.read(tmp_path / "made"), None).rows
     calls = {(row[0], row[1]): row[2] for row in rows}
@@ -193,7 +204,7 @@ def test_a_call_is_named_by_the_users_line_in_python(tmp_path):
 
 @pytest.mark.skipif(not shutil.which("addr2line"), reason="addr2line (Debian: binutils) finds the lines of C programs")
 def test_a_call_is_named_by_its_line_in_c(program, tmp_path):
-    done = run("--profile=made", "-n", "2", program, cwd=tmp_path)
+    done = run(*recording(tmp_path / "made"), "-n", "2", program, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     lines = PROGRAM.splitlines()
     rows = summary.sites(files.read(tmp_path / "made"), None).rows
@@ -273,7 +284,7 @@ def test_clocks_of_two_hosts_are_brought_together(tmp_path):
     )
     (tmp_path / "late.c").write_text(source)
     subprocess.run([BIN / "mpicc", "-g", tmp_path / "late.c", "-o", tmp_path / "late"], check=True)
-    done = run("--profile=made", "--profile-events", "1000", "-n", "2", tmp_path / "late", cwd=tmp_path)
+    done = run(*recording(tmp_path / "made", 1000), "-n", "2", tmp_path / "late", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     first, second = files.read(tmp_path / "made")
     ahead = replace(second, host="other", first_time=second.first_time + 3600)
@@ -292,7 +303,7 @@ def test_what_a_killed_rank_has_done_is_kept(program, tmp_path):
 
 
 def test_threads_are_added_up(program, tmp_path):
-    done = run("--profile=made", "-n", "1", program, "threads", cwd=tmp_path)
+    done = run(*recording(tmp_path / "made"), "-n", "1", program, "threads", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (process,) = files.read(tmp_path / "made")
     assert process.functions["MPI_Comm_size"].calls == 1 + 4 * 50
@@ -308,7 +319,7 @@ def test_threads_are_added_up(program, tmp_path):
 
 def test_more_communicators_than_there_is_room_for(program, tmp_path):
     """What is counted for an object is that object's; what is not, is in the sum of the function all the same."""
-    done = run("--profile=made", "-n", "1", program, "objects", cwd=tmp_path)
+    done = run(*recording(tmp_path / "made"), "-n", "1", program, "objects", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (process,) = files.read(tmp_path / "made")
     assert process.functions["MPI_Barrier"].calls == 3000
@@ -344,8 +355,7 @@ def test_files_stay_small_however_many_calls_there_are(program, tmp_path):
     taken = {}
     for calls in (10_000, 1_000_000):
         made = tmp_path / str(calls)
-        words = (f"--profile={made}", "--profile-events", "5000", "-n", "1", program, "many", str(calls))
-        done = run(*words, cwd=tmp_path)
+        done = run(*recording(made, 5000), "-n", "1", program, "many", str(calls), cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         (process,) = files.read(made)
         assert process.functions["MPI_Iprobe"].calls == process.functions["MPI_Pack_size"].calls == calls / 2
@@ -378,7 +388,7 @@ def test_a_folder_that_cannot_be_made_is_refused(program, tmp_path):
 
 def test_two_profiles_side_by_side(program, tmp_path, capsys):
     for name, count in (("two", 2), ("three", 3)):
-        assert run(f"--profile={name}", "-n", str(count), program, cwd=tmp_path).returncode == 0
+        assert run(*recording(tmp_path / name), "-n", str(count), program, cwd=tmp_path).returncode == 0
     assert main(["profile", "diff", str(tmp_path / "two"), str(tmp_path / "three")]) == 0
     said = capsys.readouterr().out
     (row,) = [line.split() for line in said.splitlines() if line.startswith("MPI_Allreduce ")]
@@ -439,7 +449,7 @@ def test_a_limit_of_file_sizes_does_not_end_the_program(tmp_path):
 
 
 def test_one_damaged_or_empty_file_is_left_out(program, tmp_path, capsys):
-    assert run("--profile=made", "-n", "3", program, cwd=tmp_path).returncode == 0
+    assert run(*recording(tmp_path / "made"), "-n", "3", program, cwd=tmp_path).returncode == 0
     whole = {process.rank: process for process in files.read(tmp_path / "made")}
     file = tmp_path / "made" / f"{whole[2].host}.{whole[2].pid}.profile"
     content = file.read_bytes()
@@ -508,7 +518,7 @@ def test_functions_have_names_for_people(name, shown):
 
 
 def test_damaged_profiles_are_an_error(program, tmp_path):
-    assert run("--profile=made", "-n", "1", program, cwd=tmp_path).returncode == 0
+    assert run(*recording(tmp_path / "made"), "-n", "1", program, cwd=tmp_path).returncode == 0
     (file,) = (tmp_path / "made").glob("*.profile")
     whole = file.read_bytes()
     for damaged in (b"", whole[:50], b"X" + whole[1:], whole[:100_000]):

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from jobs import Job, ranks_of, sleeping_yield, until
 from limosa_lab.profile import files, waiting
+from test_profile import recording
 
 BIN = Path(sysconfig.get_path("scripts"))
-PROFILED = ("--profile=made", "--profile-events", "200000", "-n", "3")
+EVENTS = 200_000
 
 # For each way of waiting: the call in which rank 1 waits (none: it asks again and again), and what is said of it: the
 # kind, and the function that has begun the operation.
@@ -55,7 +56,9 @@ def waits_of_rank_1(folder):
 @pytest.mark.parametrize("way", WAYS)
 def test_who_waited_for_whom(program, way, tmp_path):
     call, kind, function = WAYS[way]
-    job = Job([BIN / "limosa", "run", *PROFILED, "--stdin", "all", program, way], stdin=subprocess.PIPE, cwd=tmp_path)
+    options = recording(tmp_path / "made", EVENTS)
+    command = [BIN / "limosa", "run", *options, "-n", "3", "--stdin", "all", program, way]
+    job = Job(command, stdin=subprocess.PIPE, cwd=tmp_path)
 
     def waits() -> bool:
         ranks = [rank for rank in ranks_of(job.process.pid) if rank["rank"] == 1]
@@ -79,7 +82,8 @@ def test_who_waited_for_whom(program, way, tmp_path):
 def test_who_waited_for_whom_on_another_library(program, tmp_path):
     env = {name: value for name, value in os.environ.items() if not name.startswith("LIMOSA_")}
     preloaded = ["-x", f"LD_PRELOAD={sleeping_yield(tmp_path)}"]
-    command = [BIN / "limosa", "run", "--mpi", "mpich", *preloaded, *PROFILED, program, "all", "alone"]
+    options = ["--mpi", "mpich", *preloaded, "--profile=made", "--profile-events", str(EVENTS), "-n", "3"]
+    command = [BIN / "limosa", "run", *options, program, "all", "alone"]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 ranks ran for" in done.stderr

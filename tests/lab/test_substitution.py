@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
 import sysconfig
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -34,13 +36,17 @@ def run(*words, env=None, limit=240):
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.fixture
-def compiled(tmp_path):
-    def compile_it(text, name="program", options=()):
-        source = tmp_path / f"{name}.c"
-        source.write_text(text)
-        subprocess.run([BIN / "mpicc", "-O1", *options, source, "-o", tmp_path / name], check=True)
-        return tmp_path / name
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """Compiles a program, each text once."""
+    folder = tmp_path_factory.mktemp("compiled")
+
+    @functools.cache
+    def compile_it(text, options=()):
+        program = Path(tempfile.mkdtemp(dir=folder)) / "program"
+        command = [BIN / "mpicc", "-O1", *options, "-x", "c", "-", "-o", program]
+        subprocess.run(command, input=text, text=True, check=True)
+        return program
 
     return compile_it
 
@@ -385,7 +391,7 @@ UP_TO_SERIALIZED = "bcast=send * 0-* single-serialized"
 )
 def test_rules_hold_at_the_thread_level_that_they_name(compiled, rules, levels, sent, tmp_path):
     """On MPICH: Limosa provides MPI_THREAD_MULTIPLE whatever a program asks for."""
-    program = compiled(LEVELS, options=["-rdynamic"])
+    program = compiled(LEVELS, options=("-rdynamic",))
     variables = ["-x", f"LD_PRELOAD={LIBRARY}:{sleeping_yield(tmp_path)}", "-x", f"LIMOSA_TUNED={rules}"]
     code, text = run(BIN / "limosa", "run", "--mpi", "mpich", "-n", 2, *variables, program, *levels.split())
     assert (code, text.strip()) == (0, sent)
@@ -494,7 +500,7 @@ int main(int argc, char **argv)
 
 def test_calls_cost_little_beside_the_librarys_own_work(compiled):
     """A call that is replaced takes no new memory; one that is not asks the library for no more than it needs."""
-    program = compiled(COUNTED, options=["-rdynamic"])
+    program = compiled(COUNTED, options=("-rdynamic",))
     env = os.environ | {"LIMOSA_TUNED": "allreduce=reduce_scatter+allgather 2 65536-*"}
     words = (BIN / "limosa", "run", "-n", 2, "-x", f"LD_PRELOAD={LIBRARY}", program)
     code, text = run(*words, env=env)
@@ -589,7 +595,7 @@ def version_of_mpich():
 
 
 def test_a_file_for_one_thread_level_changes_programs_with_that_level_alone(tmp_path, compiled):
-    file, program = tmp_path / "tuning.json", compiled(LEVELS, options=["-rdynamic"])
+    file, program = tmp_path / "tuning.json", compiled(LEVELS, options=("-rdynamic",))
     entry = Entry("bcast", "bcast = send", 2, 1, None, 0.5, 0.1, level=MULTIPLE)
     store.write(file, {}, {"mpich": Part("MPICH", version_of_mpich(), (entry,))})
     for level, sent in ((0, 0), (3, 1)):

@@ -27,6 +27,7 @@ def test_every_program_is_tested():
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 6])
 @pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.on_mpich(n=3)
 def test_a_program_finds_its_result_right(engine, outcome_in_turn, program, n):
     outcome = outcome_in_turn(lambda name: [FOLDER / f"{name}.py", *PROGRAMS[name]], partial(engine.start, n=n))
     assert outcome.code == 0, outcome.text

@@ -102,6 +102,7 @@ RAISES = """
 @pytest.mark.parametrize(
     "call", ["recv(source=1)", "allreduce(np.ones(3))", "allgather({})", "bcast(root=1)", "barrier()"]
 )
+@pytest.mark.on_mpich(call="barrier()")
 def test_an_uncaught_exception_ends_the_job_and_only_its_traceback_is_shown(engine, call):
     outcome = engine.code(RAISES.format(call=call), n=3, limit=20, succeeds=False)
     assert outcome.code != 0
@@ -144,6 +145,7 @@ def traceback_of(engine, text: str, **options) -> list[str]:
         ("mpi.Send(bytes(1), 99)", "mpi4py.MPI.Exception: "),
     ],
 )
+@pytest.mark.on_mpich(call="mpi.Send(bytes(1), 99)")
 def test_a_traceback_has_only_the_frames_of_the_user(engine, call, error):
     program = """
         import limosa

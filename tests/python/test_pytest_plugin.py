@@ -15,6 +15,8 @@ from jobs import Job, Outcome
 
 # The plugin by its module, also where the installed wheel has none yet.
 PYTEST = [sys.executable, "-m", "pytest", "-p", "no:limosa", "-p", "limosa.pytest_plugin", "-p", "no:cacheprovider"]
+# Without other plugins, each of which takes time to import in every run and rank.
+ENVIRONMENT = os.environ | {"COLUMNS": "200", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 PROGRAM = """
 import os, time
@@ -91,7 +93,7 @@ def test_crashes(world):
 def run(folder: Path, text: str, *options: str, limit: float = 60.0) -> Outcome:
     file = folder / "test_program.py"
     file.write_text(text)
-    return Job([*PYTEST, *options, str(file)], cwd=folder, env=os.environ | {"COLUMNS": "200"}).wait(limit)
+    return Job([*PYTEST, *options, str(file)], cwd=folder, env=ENVIRONMENT).wait(limit)
 
 
 @pytest.fixture(scope="module", params=["limosa", "mpich"])
@@ -162,7 +164,7 @@ def test_a_job_without_a_result_says_why(tmp_path):
 def test_selections_reach_the_outer_pytest_only(tmp_path):
     made = run(tmp_path, PROGRAM, "-k", "passes and 2", "-x", "-q")
     assert made.code == 0 and "1 passed, " in made.out, made.text
-    made = Job([*PYTEST, "-q", "test_program.py::test_passes[1]"], cwd=tmp_path).wait(60)
+    made = Job([*PYTEST, "-q", "test_program.py::test_passes[1]"], cwd=tmp_path, env=ENVIRONMENT).wait(60)
     assert made.code == 0 and "1 passed" in made.out, made.text
 
 
@@ -194,7 +196,7 @@ def test_inside_a_job_of_as_many_processes_the_test_runs_in_place(tmp_path):
     )
     (tmp_path / "test_program.py").write_text(text)
     limosa = str(Path(sys.executable).parent / "limosa")
-    made = Job([limosa, "run", "-n", "2", *PYTEST, "-rs", "test_program.py"], cwd=tmp_path).wait(60)
+    made = Job([limosa, "run", "-n", "2", *PYTEST, "-rs", "test_program.py"], cwd=tmp_path, env=ENVIRONMENT).wait(60)
     assert made.code == 0 and made.out.count("1 passed, 1 skipped") == 2, made.text
     assert "for 3 processes, but this is a job of 2" in made.out
 

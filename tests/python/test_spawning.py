@@ -14,11 +14,16 @@ PROGRAM = Path(__file__).parent / "programs" / "spawning.py"
 
 
 @pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.on_mpich(n=2)
 def test_cases(engine, n):
     assert f"cases went well on {n} ranks" in engine.run(PROGRAM, engine.name, n=n).out
 
 
-@pytest.mark.parametrize("variable", ["LIMOSA_HOSTS=2", "LIMOSA_DEVICE=messages", "LIMOSA_CMA=0", "LIMOSA_WAIT=block"])
+@pytest.mark.parametrize(
+    "variable",
+    ["LIMOSA_HOSTS=2", "LIMOSA_DEVICE=messages"]
+    + [pytest.param(each, marks=pytest.mark.full) for each in ("LIMOSA_CMA=0", "LIMOSA_WAIT=block")],
+)
 def test_cases_in_all_ways_that_ranks_reach_each_other(variable):
     command = [Path(sys.executable).parent / "limosa", "run", "-n", "2", "-x", variable]
     done = subprocess.run(
@@ -179,22 +184,19 @@ from mpi4py.futures import MPICommExecutor, MPIPoolExecutor
 
 
 @pytest.mark.parametrize(
-    ("how", "text"), [("exit", "exited with code 3"), ("SIGKILL", "was killed by signal 9 (SIGKILL)")]
-)
-@pytest.mark.parametrize(
-    ("arguments", "n", "options", "survivors"),
+    ("arguments", "n", "options", "survivors", "how"),
     [
-        ("MPICommExecutor()", 4, [], 3),
-        ("MPICommExecutor(use_pkl5=True)", 4, [], 3),
-        ("MPIPoolExecutor()", 4, ["-m", "mpi4py.futures"], 1),
-        ("MPIPoolExecutor(3)", 1, [], 1),
-        ("MPIPoolExecutor(3)", 0, [], 1),
+        ("MPICommExecutor()", 4, [], 3, "exit"),
+        ("MPICommExecutor()", 4, [], 3, "SIGKILL"),
+        ("MPICommExecutor(use_pkl5=True)", 4, [], 3, "exit"),
+        ("MPIPoolExecutor()", 4, ["-m", "mpi4py.futures"], 1, "SIGKILL"),
+        ("MPIPoolExecutor(3)", 1, [], 1, "exit"),
+        ("MPIPoolExecutor(3)", 0, [], 1, "SIGKILL"),
     ],
-    ids=["on a communicator", "with pkl5", "of all ranks", "spawned", "spawned without a launcher"],
+    ids=["exit", "signal", "with pkl5", "of all ranks", "spawned", "spawned without a launcher"],
 )
-def test_a_worker_of_mpi4py_futures_that_dies_breaks_the_pool(
-    pool_with_a_death, how, text, arguments, n, options, survivors
-):
+def test_a_worker_of_mpi4py_futures_that_dies_breaks_the_pool(pool_with_a_death, how, arguments, n, options, survivors):
+    text = {"exit": "exited with code 3", "SIGKILL": "was killed by signal 9 (SIGKILL)"}[how]
     done = pool_with_a_death(how, arguments, n=n, text=POOL_OF_MPI4PY, options=options)
     assert done.returncode == 0, done.stderr
     (broken,) = [line for line in done.stdout.splitlines() if text in line]

@@ -36,6 +36,7 @@ def test_every_function(engine, script, n):
         ("boostmpi_ring.py", 4, "0-1-2-3"),
     ],
 )
+@pytest.mark.on_mpich(script="boostmpi_wave.py")
 def test_programs(engine, script, n, said):
     outcome = engine.run(SCRIPTS / script, n=n)
     assert re.search(said, outcome.out), outcome.text

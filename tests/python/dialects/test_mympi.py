@@ -36,6 +36,7 @@ def test_every_call(engine, n):
         ("mympi_cg.py", 3, "process 2 converged after 26 steps"),
     ],
 )
+@pytest.mark.on_mpich(script="mympi_wave.py")
 def test_programs(engine, script, n, said):
     assert said in engine.run(SCRIPTS / script, n=n).out
 

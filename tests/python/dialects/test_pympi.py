@@ -35,6 +35,7 @@ def test_every_call(engine, n):
         ("pympi_fractal.py", 3, "picture ok"),
     ],
 )
+@pytest.mark.on_mpich(script="pympi_wave.py")
 def test_programs(engine, script, n, said):
     assert said in engine.run(SCRIPTS / script, n=n).out
 

@@ -39,6 +39,7 @@ def test_every_function_with_every_kind_of_data(engine, n):
         ("pypar_bsend.py", 3, "all arrived"),
     ],
 )
+@pytest.mark.on_mpich(script="pypar_wave.py")
 def test_programs(engine, script, n, said):
     name, *arguments = script.split()
     outcome = engine.run(SCRIPTS / name, *arguments, n=n)

@@ -38,6 +38,7 @@ def test_every_call(engine, n, tmp_path):
         ("scientific_bsp.py", 3, "squares [0, 1, 4, 9, 16, 25, 36, 49, 64, 81]\nsum of squares 91\ndone on 3"),
     ],
 )
+@pytest.mark.on_mpich(script="scientific_wave.py")
 def test_programs(engine, script, n, said):
     assert said in engine.run(SCRIPTS / script, n=n).out
 
