@@ -716,7 +716,7 @@ def test_random_messages_are_no_powers_of_two_and_repeat_by_seed():
 def test_a_measurement_and_its_models(tmp_path, start):
     """With real jobs: what is measured is right, and gives models."""
     command = [sys.executable, "-m", "limosa_lab", "model", "--quick", "--operations", "send,bcast", "--ranks", "2"]
-    command += ["--max-bytes", "4096", "--start", start, "--output", str(tmp_path / "out")]
+    command += ["--minutes", "20", "--max-bytes", "4096", "--start", start, "--output", str(tmp_path / "out")]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100 * PATIENCE)
     assert done.returncode == 0, done.stderr
     recording = records.read(tmp_path / "out")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import limosa
 import pytest
-from jobs import Job, ranks_of, until, until_rank_waits_in
+from jobs import PATIENCE, Job, ranks_of, until, until_rank_waits_in
 from limosa_lab.cli import main
 from limosa_lab.errors import LabError
 from limosa_lab.profile import files, names, summary, waiting
@@ -506,10 +506,10 @@ def test_help_needs_nothing_but_python(words, tmp_path):
         (tmp_path / name).symlink_to(installed / name)
     command = [sys.executable, "-S", "-m", "limosa_lab", *words]
     env = os.environ | {"PYTHONPATH": str(tmp_path)}
-    done = subprocess.run([*command, "--help"], env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*command, "--help"], env=env, capture_output=True, text=True, timeout=120 * PATIENCE)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"usage: limosa {' '.join(words)}")
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120 * PATIENCE)
     assert done.returncode == 3
     assert "needs the extra `lab`: numpy" in done.stderr
 
