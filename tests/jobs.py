@@ -167,6 +167,17 @@ def until_it_waits(process: int) -> None:
     until(lambda: fields()[0] in "ZX" or sleeps() or ticks() - before >= 50, f"process {process} does not come to wait")
 
 
+def until_rank_waits_in(launcher: int, rank: int, call: str) -> None:
+    """Returns when a thread of this rank of a job waits in this MPI function."""
+
+    def waits() -> bool:
+        return any(
+            thread["call"] == call for each in ranks_of(launcher) if each["rank"] == rank for thread in each["threads"]
+        )
+
+    until(waits, f"rank {rank} does not come to wait in {call}")
+
+
 def kill_rank_unseen(launcher: int, victim: int, witness: int) -> None:
     """Kills a rank, and lets the launcher know only after a second one has noticed that waits for it in the library."""
     until_ranks_wait(launcher, {witness})

@@ -19,6 +19,7 @@ Fixture `world` is the communicator of all processes. `tmp_path` is each rank's 
 of them known. Fixtures of wider scope are set up in each job anew.
 """
 
+import contextlib
 import faulthandler
 import json
 import os
@@ -50,8 +51,11 @@ _FOLDER = "PYTEST_MPI_FOLDER"
 SETTLE = 0.5
 """How long a rank whose test did not pass waits for the others, in seconds, before it aborts the job."""
 
-GRACE = 2.0
-"""How long a job may take, beyond the limit, to say where it is, in seconds."""
+GRACE = 10.0
+"""How long a job may take at most, beyond the limit, to say where it is, in seconds. A rank's limit begins later."""
+
+LOOK = 0.1
+"""How often to look whether it has, in seconds."""
 
 _PHASES = ("setup", "call", "teardown")
 
@@ -238,11 +242,14 @@ class _JobOfTest:
             start_new_session=True,
         )
         code = None
+        end = time.monotonic() + self._wish.timeout
         try:
-            said, _ = job.communicate(timeout=self._wish.timeout + GRACE)
-            code = job.returncode
-        except subprocess.TimeoutExpired:
-            pass
+            while code is None and (
+                (left := end - time.monotonic()) > 0 or (left > -GRACE and self._are_some_silent())
+            ):
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    said, _ = job.communicate(timeout=max(left, LOOK))
+                    code = job.returncode
         finally:
             if code is None:
                 job.terminate()
@@ -252,6 +259,14 @@ class _JobOfTest:
                     os.killpg(job.pid, signal.SIGKILL)
                     said, _ = job.communicate()
         return (-1 if code is None else code), (said or b"").decode(errors="replace")
+
+    def _are_some_silent(self) -> bool:
+        """Tell whether a rank has neither said where it was at the limit nor come to the end of its test."""
+        stacks = [self._folder / f"stack-{rank}" for rank in range(self._wish.n)]
+        return any(
+            not (stack.exists() and stack.stat().st_size) and "teardown" not in self._results(rank)
+            for rank, stack in enumerate(stacks)
+        )
 
     def _results(self, rank: int) -> dict[str, pytest.TestReport]:
         """Give a rank's reports by phase, as far as it has come."""

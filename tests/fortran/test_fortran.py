@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from fortran_programs import BIN, PROGRAMS
+from jobs import PATIENCE
 
 CHAPTERS = [
     "point_to_point",
@@ -67,7 +68,7 @@ def test_checks_name_the_line_of_the_program(fortran):
     (fortran.folder / "leak.f90").write_text("\n".join(lines) + "\n")
     fortran.mpifort("-g", "leak.f90", "-o", "leak")
     line = [BIN / "limosa", "run", "--check", "-n", "1", fortran.folder / "leak"]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
     assert "a datatype was never freed" in done.stderr
     assert "leak.f90:5" in done.stderr
 

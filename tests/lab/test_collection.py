@@ -13,6 +13,7 @@ from pathlib import Path
 
 import made_records as made
 import pytest
+from jobs import PATIENCE
 from limosa_lab import html_page
 from limosa_lab.cli import main
 from limosa_lab.collection import charts, page, sections
@@ -72,7 +73,7 @@ def made_once(tmp_path_factory):
     script.write_text("from mpi4py import MPI\nw = MPI.COMM_WORLD\nw.sendrecv(b'x' * 999, 1 - w.rank)\nw.Barrier()\n")
     env = {name: value for name, value in os.environ.items() if not name.startswith("LIMOSA_")}
     command = [BIN / "limosa", "run", "--profile=profiled", "-n", "2", script]
-    subprocess.run(command, cwd=folder, env=env, check=True, capture_output=True, timeout=600)
+    subprocess.run(command, cwd=folder, env=env, check=True, capture_output=True, timeout=600 * PATIENCE)
     return folder
 
 
@@ -170,7 +171,7 @@ def browse(file, *options):
         "--dump-dom",
         file.as_uri(),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180 * PATIENCE)
     assert done.returncode == 0, done.stderr
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 

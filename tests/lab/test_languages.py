@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from jobs import PATIENCE
 from limosa_lab.catalogue import COLLECTIVES
 from limosa_lab.cli import main
 from limosa_lab.java_library import has_java, twin
@@ -86,7 +87,7 @@ def test_numpy_follows_a_plan(ranks):
     plan = ";".join(f"{name}={'0' if name.startswith('barrier') else '1000'}" for name in names)
     program = Path(measuring.__file__).parents[1] / "programs" / "primitives.py"
     command = [Path(sys.executable).parent / "limosa", "run", "-n", str(ranks), program, "--forms", "hot"]
-    done = subprocess.run([*command, "--plan", plan], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*command, "--plan", plan], capture_output=True, text=True, timeout=120 * PATIENCE)
     assert done.returncode == 0, done.stderr
     lines = [
         parse_line(line, library="limosa", program="primitives", ranks=ranks, round_number=0)
@@ -107,14 +108,14 @@ PRIMITIVES = twin(Path(measuring.__file__).parents[1] / "programs" / "primitives
 
 def in_java(*words, ranks=2):
     command = [Path(sys.executable).parent / "limosa", "run", "-n", str(ranks), *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120 * PATIENCE)
 
 
 @pytest.mark.parametrize("options", [[], ["--threads"]])
 @pytest.mark.parametrize("buffers", ["arrays", "direct"])
 def test_java_follows_a_plan(jdk, options, buffers):
     plan = "bcast=0,1000;reduce_scatter=100;exscan=8;send=16"
-    words = ["--plan", plan, "--seconds", "60", "--buffers", buffers, "--start", "window"]
+    words = ["--plan", plan, "--seconds", "600", "--buffers", buffers, "--start", "window"]
     done = in_java(*options, PRIMITIVES, *words, ranks=3)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
@@ -159,12 +160,22 @@ def test_what_a_finished_run_has_left_out_is_not_tried_again():
 
 
 def test_models_of_java_beside_c(tmp_path, jdk):
-    words = ["--against", "java,java-threads", "--operations", "bcast,exscan", "--ranks", "2", "--quick"]
+    words = [
+        "--against",
+        "java,java-threads",
+        "--operations",
+        "bcast,exscan",
+        "--ranks",
+        "2",
+        "--quick",
+        "--max-bytes",
+        "1024",
+    ]
     done = subprocess.run(
-        [sys.executable, "-m", "limosa_lab", "model", *words, "--minutes", "0.4", "--output", tmp_path / "out"],
+        [sys.executable, "-m", "limosa_lab", "model", *words, "--minutes", "20", "--output", tmp_path / "out"],
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=200 * PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     for title in ("Limosa", "Limosa, Java", "Java, ranks as threads"):

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from jobs import PATIENCE, run_job
 from limosa_lab import catalogue, records
 from limosa_lab.cli import main
 from limosa_lab.errors import LabError
@@ -375,34 +376,44 @@ def test_intervals_of_lines_hold_their_parameters():
     assert low < 5e-4 < high < 6e-4
 
 
+# Counts broadcasts by root, those of the verification and those that are timed.
 ROOTS = """
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdio.h>
-static long roots[2];
+static bool is_verifying, is_right;
+static long roots[2][2];
 #define MPI_Bcast(buffer, count, type, root, comm) \
-    (roots[(root) != 0]++, (MPI_Bcast)(buffer, count, type, root, comm))
-#define MPI_Finalize() (fprintf(stderr, "%ld with root 0, %ld with others\\n", roots[0], roots[1]), (MPI_Finalize)())
+    (roots[is_verifying][(root) != 0]++, (MPI_Bcast)(buffer, count, type, root, comm))
+#define MPI_Finalize() \
+    (fprintf(stderr, "timed: %ld %ld, verified: %ld %ld\\n", roots[0][0], roots[0][1], roots[1][0], roots[1][1]), \
+     (MPI_Finalize)())
+#include "lab.h"
+#define lab_verify(c) (is_verifying = true, is_right = (lab_verify)(c), is_verifying = false, is_right)
 """
 
 
 @pytest.mark.parametrize("operation", ["bcast", "bcast@turns", "bcast@loop", "bcast@turns@loop"])
 def test_times_are_those_of_calls_with_root_0_or_with_roots_by_turns(operation, tmp_path):
-    """What is verified has each root, a few times."""
+    """What is verified has each root."""
     (tmp_path / "roots.h").write_text(ROOTS)
     source = catalogue.programs()["primitives"].source
     compiler = Path(sysconfig.get_path("scripts"), "mpicc")
-    words = ["-O1", "-include", tmp_path / "roots.h", source, "-o", tmp_path / "primitives", "-lm"]
+    words = ["-O1", "-I", source.parent, "-include", tmp_path / "roots.h", source, "-o", tmp_path / "primitives", "-lm"]
     subprocess.run([compiler, *words], check=True)
     command = [compiler.with_name("limosa"), "run", "-n", "2", tmp_path / "primitives", "--forms", "hot"]
-    done = subprocess.run([*command, "--plan", f"{operation}=64"], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    first, other = map(int, re.findall(r"(\d+) with root 0, (\d+) with others", done.stderr)[0])
-    line = records.parse_line(done.stdout, library="limosa", program="primitives", ranks=2, round_number=0)
+    done = run_job([*command, "--plan", f"{operation}=64"], 60)
+    assert done.code == 0, done.err
+    line = records.parse_line(done.out, library="limosa", program="primitives", ranks=2, round_number=0)
     assert samples.case_name(line) == operation
-    if "turns" not in operation:
-        assert 0 < other < first / 4
-    else:  # what starts and ends measuring has root 0
-        assert first / 2 < other <= first
+    found = re.findall(r"timed: (\d+) (\d+), verified: (\d+) (\d+)", done.err)
+    assert len(found) == 2, done.err
+    for rank in found:
+        first, other, *verified = map(int, rank)
+        assert min(verified) > 0
+        # How many calls fit into the time of a case depends on the machine.
+        assert first > 0
+        assert (0 <= first - other <= 1) if "turns" in operation else (other == 0), rank
 
 
 def test_random_messages_are_none_that_models_are_fitted_to():
@@ -705,8 +716,8 @@ def test_random_messages_are_no_powers_of_two_and_repeat_by_seed():
 def test_a_measurement_and_its_models(tmp_path, start):
     """With real jobs: what is measured is right, and gives models."""
     command = [sys.executable, "-m", "limosa_lab", "model", "--quick", "--operations", "send,bcast", "--ranks", "2"]
-    command += ["--max-bytes", "4096", "--start", start, "--output", str(tmp_path / "out")]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    command += ["--minutes", "20", "--max-bytes", "4096", "--start", start, "--output", str(tmp_path / "out")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100 * PATIENCE)
     assert done.returncode == 0, done.stderr
     recording = records.read(tmp_path / "out")
     assert {samples.case_name(sample) for sample in recording.samples} == {"send", "bcast", "bcast@turns"}

@@ -4,6 +4,7 @@ import json
 import subprocess
 
 import pytest
+from jobs import PATIENCE
 from limosa_lab import build, flag_time, placement, records, report, stats, tables
 from made_records import END, environment, run, sample
 
@@ -139,9 +140,9 @@ def test_a_time_that_cannot_be_measured_is_none(printing, monkeypatch):
 
 def test_the_program_measures_or_says_that_it_cannot():
     program = build.compiled_without_mpi(flag_time.SOURCE)
-    done = subprocess.run([str(program)], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([str(program)], capture_output=True, text=True, timeout=300 * PATIENCE)
     assert done.returncode in (0, 2)
     if done.returncode == 0:
         assert json.loads(done.stdout) > 0
-    alone = subprocess.run(["taskset", "-c", "0", str(program)], capture_output=True, text=True, timeout=300)
+    alone = subprocess.run(["taskset", "-c", "0", str(program)], capture_output=True, text=True, timeout=300 * PATIENCE)
     assert (alone.returncode, alone.stdout) == (2, "")

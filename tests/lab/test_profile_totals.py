@@ -7,6 +7,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from jobs import PATIENCE
 from limosa_lab.profile import files
 
 BIN = Path(sysconfig.get_path("scripts"))
@@ -63,7 +64,7 @@ def totals(program, options, profile):
     """Seconds in calls by the program's own timers and by the profile, and the number of calls."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("LIMOSA_")}
     command = [BIN / "limosa", "run", f"--profile={profile}", "-n", "4", program, *options]
-    done = subprocess.run(command, cwd=profile.parent, env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=profile.parent, env=env, capture_output=True, text=True, timeout=120 * PATIENCE)
     assert done.returncode == 0, done.stderr
     own = sum(map(float, re.findall(r"own timer: ([\d.]+)", done.stderr)))
     timed = [f"MPI_{name}" for name in TIMED]

@@ -6,7 +6,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from jobs import Job, ranks_of, sleeping_yield, until
+from jobs import Job, run_job, sleeping_yield, until_rank_waits_in
 from limosa_lab.profile import files, waiting
 from test_profile import recording
 
@@ -60,16 +60,12 @@ def test_who_waited_for_whom(program, way, tmp_path):
     command = [BIN / "limosa", "run", *options, "-n", "3", "--stdin", "all", program, way]
     job = Job(command, stdin=subprocess.PIPE, cwd=tmp_path)
 
-    def waits() -> bool:
-        ranks = [rank for rank in ranks_of(job.process.pid) if rank["rank"] == 1]
-        return any(thread["call"] == call for rank in ranks for thread in rank["threads"])
-
     try:
         for _ in range(2):
             # The late rank goes on when rank 1 waits for it.
             assert sorted(job.read_lines(1 if call else 2)) == (["late"] if call else ["asks", "late"])
             if call:
-                until(waits, f"rank 1 does not come to {call}")
+                until_rank_waits_in(job.process.pid, 1, call)
             job.process.stdin.write("\n")
             job.process.stdin.flush()
         done = job.wait(60)
@@ -84,9 +80,9 @@ def test_who_waited_for_whom_on_another_library(program, tmp_path):
     preloaded = ["-x", f"LD_PRELOAD={sleeping_yield(tmp_path)}"]
     options = ["--mpi", "mpich", *preloaded, "--profile=made", "--profile-events", str(EVENTS), "-n", "3"]
     command = [BIN / "limosa", "run", *options, program, "all", "alone"]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "3 ranks ran for" in done.stderr
-    assert "Waiting for other ranks" in done.stderr
+    done = run_job(command, 60, cwd=tmp_path, env=env)
+    assert done.code == 0, done.text
+    assert "3 ranks ran for" in done.err
+    assert "Waiting for other ranks" in done.err
     found = waits_of_rank_1(tmp_path / "made")
     assert found >= {(kind, function, late) for _, kind, function in WAYS.values() for late in (0, 2)}

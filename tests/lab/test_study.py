@@ -13,6 +13,7 @@ from pathlib import Path
 
 import made_records as made
 import pytest
+from jobs import PATIENCE
 from limosa_lab import records
 from limosa_lab.study import page, plan, results, verdict
 from limosa_lab.study.results import Contender, Point, Spread, corresponding_times, least_squares, ratio, speedup, times
@@ -25,7 +26,7 @@ def study(*arguments, env=None):
         [sys.executable, "-m", "limosa_lab", "study", *map(str, arguments)],
         text=True,
         capture_output=True,
-        timeout=600,
+        timeout=600 * PATIENCE,
         check=False,
         env={**os.environ, **(env or {})},
     )

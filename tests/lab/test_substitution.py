@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conformance.c_programs import Programs, runs_of
-from jobs import sleeping_yield
+from jobs import PATIENCE, sleeping_yield
 from limosa_lab.tune import store
 from limosa_lab.tune.rules import MULTIPLE, RECIPES, Entry, everything
 from limosa_lab.tune.store import Part
@@ -30,7 +30,7 @@ FORCED = everything()
 PROGRAMS = ("coll_ops", "coll_user_op", "coll_alltoall", "inter", "attr", "errhandler", "coll_persistent_lengths")
 
 
-def run(*words, env=None, limit=240):
+def run(*words, env=None, limit=240 * PATIENCE):
     command = [str(word) for word in words]
     done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=limit, cwd=ROOT)
     return done.returncode, done.stdout + done.stderr

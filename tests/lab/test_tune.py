@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from jobs import PATIENCE
 from limosa_lab.cli import main
 from limosa_lab.errors import LabError
 from limosa_lab.libraries import Mpich
@@ -349,7 +350,7 @@ def verified(tmp_path, file):
     # More minutes than two rounds take on a busy machine.
     words = ["--operations", "bcast", "--ranks", "2", "--max-bytes", "64", "--quick", "--minutes", "20"]
     command = [sys.executable, "-c", TWO_ROUNDS, "--verify", "--file", file, "--output", tmp_path / "out", *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900 * PATIENCE)
     assert done.returncode == ("slower beyond the noise, " in done.stdout), done.stderr
     return done.stdout
 

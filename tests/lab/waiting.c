@@ -1,7 +1,8 @@
 /* Rank 1 waits for rank 0, then for rank 2, in the way that the first argument names; for test_profile_waiting.py.
  *
- * The late rank says so and goes on when it has read a line. Where rank 1 asks again and again, it says so as well when
- * it has asked often. With a second argument nothing is said or read: a late rank is busy for a while.
+ * The late rank hears from those that are about to wait for it, says that it is late, and goes on when it has read a
+ * line. Where rank 1 asks again and again, it says so as well when it has asked often. With a second argument nothing
+ * is said or read: a late rank is busy for a while.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -9,13 +10,13 @@
 #include <time.h>
 
 #define RANKS 3
-#define LATE 0.3
+#define LATE 0.1
 #define BETWEEN 5e-5
 #define OFTEN 100
 
 static int rank, alone, turns, lines, asked;
 static char in[4], out[4];
-static MPI_Comm world;
+static MPI_Comm world, signals;
 
 static double now(void)
 {
@@ -30,10 +31,17 @@ static void be_busy(double seconds)
         ;
 }
 
-/* The late rank comes here. */
-static void be_late(void)
+static void about_to_wait_for(int late)
+{
+    MPI_Send(out, 0, MPI_CHAR, late, 0, signals);
+}
+
+/* The late rank comes here, for which so many others wait. */
+static void be_late(int others)
 {
     char line[8];
+    for (int i = 0; i < others; i++)
+        MPI_Recv(in, 0, MPI_CHAR, MPI_ANY_SOURCE, 0, signals, MPI_STATUS_IGNORE);
     if (alone) {
         be_busy(LATE);
         return;
@@ -57,7 +65,7 @@ static void ask(void)
 static void send_late(int late, MPI_Comm comm, int to)
 {
     if (rank == late) {
-        be_late();
+        be_late(1);
         MPI_Send(out, 4, MPI_CHAR, to, 5, comm);
     }
 }
@@ -67,6 +75,7 @@ static void receive_any(int late, MPI_Comm comm, int waiting)
     MPI_Request request;
     send_late(late, comm, waiting);
     if (rank == 1) {
+        about_to_wait_for(late);
         MPI_Irecv(in, 4, MPI_CHAR, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
@@ -120,11 +129,12 @@ static void wait_all(int late)
     MPI_Request requests[2];
     send_first(late);
     if (rank == late) {
-        be_late();
+        be_late(1);
         MPI_Send(out, 1, MPI_CHAR, 1, 5, world);
     } else if (rank == 1) {
         two_receives(requests);
         MPI_Send(out, 0, MPI_CHAR, late, 6, world);
+        about_to_wait_for(late);
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     }
 }
@@ -137,7 +147,7 @@ static void wait_in_turn(int late, int how)
     MPI_Status status;
     send_first(late);
     if (rank == late) {
-        be_late();
+        be_late(1);
         MPI_Send(out, 1, MPI_CHAR, 1, 5, world);
     }
     if (rank != 1)
@@ -145,8 +155,10 @@ static void wait_in_turn(int late, int how)
     two_receives(requests);
     for (int received = 0; received < 2; received += count) {
         count = 1;
-        if (received == 1)
+        if (received == 1) {
             MPI_Send(out, 0, MPI_CHAR, late, 6, world);
+            about_to_wait_for(late);
+        }
         for (flag = 0; !flag; ask()) {
             if (how == 0)
                 MPI_Waitany(2, requests, &index, &status);
@@ -186,6 +198,7 @@ static void test_one(int late)
     MPI_Request request;
     send_late(late, world, 1);
     if (rank == 1) {
+        about_to_wait_for(late);
         MPI_Irecv(in, 4, MPI_CHAR, late, 5, world, &request);
         for (int flag = 0; !flag; ask())
             MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
@@ -197,11 +210,12 @@ static void test_all(int late)
     MPI_Request requests[2];
     send_first(late);
     if (rank == late) {
-        be_late();
+        be_late(1);
         MPI_Send(out, 1, MPI_CHAR, 1, 5, world);
     } else if (rank == 1) {
         two_receives(requests);
         MPI_Send(out, 0, MPI_CHAR, late, 6, world);
+        about_to_wait_for(late);
         for (int flag = 0; !flag; ask())
             MPI_Testall(2, requests, &flag, MPI_STATUSES_IGNORE);
     }
@@ -215,7 +229,7 @@ static void persistent_receive(int late)
         MPI_Send(out, 4, MPI_CHAR, 1, 5, world);
     if (rank == late) {
         MPI_Recv(in, 0, MPI_CHAR, 1, 6, world, MPI_STATUS_IGNORE);
-        be_late();
+        be_late(1);
         MPI_Send(out, 4, MPI_CHAR, 1, 5, world);
     }
     if (rank == 1) {
@@ -223,6 +237,7 @@ static void persistent_receive(int late)
         MPI_Start(&request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         MPI_Send(out, 0, MPI_CHAR, late, 6, world);
+        about_to_wait_for(late);
         MPI_Start(&request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         MPI_Request_free(&request);
@@ -234,13 +249,14 @@ static void persistent_send(int late)
 {
     MPI_Request requests[2];
     if (rank == 1) {
+        about_to_wait_for(late);
         MPI_Ssend_init(out, 2, MPI_CHAR, late, 5, world, &requests[0]);
         MPI_Ssend_init(&out[2], 2, MPI_CHAR, late, 7, world, &requests[1]);
         MPI_Startall(2, requests);
     } else if (rank == late) {
         MPI_Recv_init(in, 2, MPI_CHAR, 1, 5, world, &requests[0]);
         MPI_Recv_init(&in[2], 2, MPI_CHAR, 1, 7, world, &requests[1]);
-        be_late();
+        be_late(1);
         MPI_Startall(2, requests);
     } else {
         return;
@@ -252,12 +268,13 @@ static void persistent_send(int late)
 
 static void exchange(int late)
 {
-    if (rank == late)
-        be_late();
-    if (rank == late)
+    if (rank == late) {
+        be_late(1);
         MPI_Sendrecv(out, 4, MPI_CHAR, 1, 5, in, 4, MPI_CHAR, 1, 6, world, MPI_STATUS_IGNORE);
-    else if (rank == 1)
+    } else if (rank == 1) {
+        about_to_wait_for(late);
         MPI_Sendrecv(out, 4, MPI_CHAR, late, 6, in, 4, MPI_CHAR, MPI_ANY_SOURCE, 5, world, MPI_STATUS_IGNORE);
+    }
 }
 
 static void matched(int late)
@@ -265,6 +282,7 @@ static void matched(int late)
     MPI_Message message;
     send_late(late, world, 1);
     if (rank == 1) {
+        about_to_wait_for(late);
         MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, world, &message, MPI_STATUS_IGNORE);
         MPI_Mrecv(in, 4, MPI_CHAR, &message, MPI_STATUS_IGNORE);
     }
@@ -276,6 +294,7 @@ static void matched_later(int late)
     MPI_Request request;
     send_late(late, world, 1);
     if (rank == 1) {
+        about_to_wait_for(late);
         for (int flag = 0; !flag; ask())
             MPI_Improbe(MPI_ANY_SOURCE, 5, world, &flag, &message, MPI_STATUS_IGNORE);
         MPI_Imrecv(in, 4, MPI_CHAR, &message, &request);
@@ -292,16 +311,25 @@ static void cancelled(int late)
         MPI_Irecv(in, 4, MPI_CHAR, late, 8, world, &request);
         MPI_Cancel(&request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
+        about_to_wait_for(late);
         MPI_Irecv(in, 4, MPI_CHAR, late, 5, world, &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
 }
 
+/* The late rank comes to a collective operation after both others. */
+static void come_in_turn(int late)
+{
+    if (rank == late)
+        be_late(RANKS - 1);
+    else
+        about_to_wait_for(late);
+}
+
 static void collective(int late)
 {
     MPI_Request request;
-    if (rank == late)
-        be_late();
+    come_in_turn(late);
     MPI_Ibarrier(world, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
@@ -310,8 +338,7 @@ static void collective_asked(int late)
 {
     MPI_Request request;
     double value = 1, sum;
-    if (rank == late)
-        be_late();
+    come_in_turn(late);
     MPI_Iallreduce(&value, &sum, 1, MPI_DOUBLE, MPI_SUM, world, &request);
     for (int flag = 0; !flag; ask())
         MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
@@ -322,8 +349,8 @@ static void collective_persistent(int late)
     MPI_Request request;
     MPI_Barrier_init(world, MPI_INFO_NULL, &request);
     for (int turn = 0; turn < 2; turn++) {
-        if (turn && rank == late)
-            be_late();
+        if (turn)
+            come_in_turn(late);
         MPI_Start(&request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
@@ -361,6 +388,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_dup(MPI_COMM_WORLD, &world);
+    MPI_Comm_dup(MPI_COMM_WORLD, &signals);
     for (unsigned i = 0; i < sizeof WAYS / sizeof *WAYS; i++) {
         for (int late = 0; late < RANKS && (!strcmp(way, "all") || !strcmp(way, WAYS[i].name)); late += 2) {
             MPI_Barrier(world);
@@ -369,6 +397,7 @@ int main(int argc, char **argv)
             WAYS[i].wait(late);
         }
     }
+    MPI_Comm_free(&signals);
     MPI_Comm_free(&world);
     MPI_Finalize();
     return 0;

@@ -13,6 +13,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from jobs import PATIENCE
 
 RUN = Path(__file__).resolve().parent / "run"
 
@@ -65,7 +66,7 @@ def suite(tmp_path):
     launcher.write_text(f"#!{sys.executable}\n{FAKE_LAUNCHER}")
     launcher.chmod(0o755)
 
-    def run(methods, *options, np=2):
+    def run(methods, *options, np=2, limit=100):
         tests = tmp_path / "mpi4py-0" / "test"
         tests.mkdir(parents=True)
         (tests / "main.py").write_text(FAKE_MAIN)
@@ -88,11 +89,11 @@ def suite(tmp_path):
             "-n",
             str(np),
             "--limit",
-            "2",
+            str(limit),
             *options,
         ]
         env = os.environ | {"PYTHONPATH": str(site.parent)}
-        result = subprocess.run(command, env=env, text=True, capture_output=True, timeout=100, check=False)
+        result = subprocess.run(command, env=env, text=True, capture_output=True, timeout=100 * PATIENCE, check=False)
         return result.returncode, result.stdout + result.stderr
 
     return run
@@ -130,7 +131,7 @@ def test_crash_costs_one_test_and_the_rest_runs(suite):
 
 
 def test_hang_costs_one_test_and_shows_where(suite):
-    code, output = suite("def testA(self): pass\ndef testB(self): time.sleep(1000)\ndef testC(self): pass\n")
+    code, output = suite("def testA(self): pass\ndef testB(self): time.sleep(1000)\ndef testC(self): pass\n", limit=5)
     assert (code, counts(output)) == (1, (2, 1, 0)), output
     assert "in testB" in output
 
@@ -138,7 +139,8 @@ def test_hang_costs_one_test_and_shows_where(suite):
 def test_hang_is_blamed_on_the_rank_that_the_others_wait_for(suite):
     code, output = suite(
         "def testA(self):\n  if MPI.COMM_WORLD.rank == 0: time.sleep(1000)\ndef testB(self):\n  time.sleep(1000 * "
-        "MPI.COMM_WORLD.rank)\n"
+        "MPI.COMM_WORLD.rank)\n",
+        limit=5,
     )
     assert "FAILED test_made_up.TestIt.testA" in output
     assert code == 1

@@ -10,6 +10,7 @@ from importlib.metadata import files
 from pathlib import Path
 
 import pytest
+from jobs import PATIENCE
 from limosa import _peers
 
 PREFIX = Path(sys.executable).parents[1]
@@ -55,7 +56,13 @@ def run(*command: str | Path, **variables: str) -> subprocess.CompletedProcess[s
     """Run a command without variables that choose a library."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "LIMOSA_", "MPI4PY_"))}
     return subprocess.run(
-        command, env=env | variables, capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL
+        command,
+        env=env | variables,
+        capture_output=True,
+        text=True,
+        timeout=120 * PATIENCE,
+        check=False,
+        stdin=subprocess.DEVNULL,
     )
 
 

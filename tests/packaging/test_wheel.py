@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from jobs import PATIENCE
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,7 +44,9 @@ def run(*command, **options):
         if not name.startswith(("LIMOSA_", "LD_", "VIRTUAL_ENV", "PYTHON"))
     } | path
     words = [str(word) for word in command]
-    result = subprocess.run(words, env=env, text=True, capture_output=True, timeout=120, check=False, **options)
+    result = subprocess.run(
+        words, env=env, text=True, capture_output=True, timeout=120 * PATIENCE, check=False, **options
+    )
     assert result.returncode == 0, f"{' '.join(words)}: exit code {result.returncode}\n{result.stdout}{result.stderr}"
     return result.stdout.strip()
 
@@ -243,7 +246,9 @@ def test_beside_mpich_and_mpi4py_of_the_package_index(wheel, tmp_path, ours_firs
     assert sorted(run(limosa, "run", "-n", 2, python, "-c", HELLO).splitlines()) == ["Limosa 0 2", "Limosa 1 2"]
     assert run(python, "-c", HELLO) == ("MPICH 0 1" if ours_first else "Limosa 0 1")
     clean = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    doctor = subprocess.run([limosa, "doctor"], capture_output=True, text=True, timeout=120, check=False, env=clean)
+    doctor = subprocess.run(
+        [limosa, "doctor"], capture_output=True, text=True, timeout=120 * PATIENCE, check=False, env=clean
+    )
     replaced = "are not Limosa's any more, but those of the package mpich"
     assert (replaced in doctor.stdout) == ours_first, doctor
     assert ("ok   mpi4py: that of" in doctor.stdout) != ours_first, doctor
@@ -326,7 +331,9 @@ def test_no_command_lacks_a_package_after_a_plain_installation(wheel, c_program,
     def answer(*words):
         env = {"PATH": f"{limosa.parent}:/usr/bin:/bin", "HOME": str(tmp_path)}
         command = [str(limosa), *map(str, words)]
-        done = subprocess.run(command, env=env, cwd=tmp_path, text=True, input="", capture_output=True, timeout=300)
+        done = subprocess.run(
+            command, env=env, cwd=tmp_path, text=True, input="", capture_output=True, timeout=120 * PATIENCE
+        )
         assert "Traceback" not in done.stderr and "ModuleNotFoundError" not in done.stderr, done.stderr
         return done
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from counting import HERE, compiled, tool
-from jobs import ranks_of
+from jobs import PATIENCE, ranks_of
 
 pytestmark = pytest.mark.quiet
 
@@ -23,7 +23,9 @@ def quiet(tmp_path_factory):
 
 
 def test_a_blocked_receive_gives_up_its_processor_a_handful_of_times(quiet):
-    done = subprocess.run([tool("mpiexec"), "-n", "2", quiet, "receive"], capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [tool("mpiexec"), "-n", "2", quiet, "receive"], capture_output=True, text=True, timeout=60 * PATIENCE
+    )
     assert done.returncode == 0, done.stderr
     # It sleeps once for the second that it waits; the other threads of the library may each do something once.
     assert int(done.stdout.removeprefix("switches ")) <= 6
@@ -33,7 +35,7 @@ def test_sleeping_ranks_are_woken_about_once_per_barrier(quiet):
     command = [tool("mpiexec"), "--on-hang=off", "-n", str(RANKS), quiet, "barrier", str(ROUNDS)]
     job = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        patience = time.monotonic() + 300
+        patience = time.monotonic() + 60 * PATIENCE
         ranks: list[dict] = []
         # In the last barrier all ranks but the first sleep until that one has read a line. Earlier ones are left within
         # milliseconds.
@@ -51,7 +53,7 @@ def test_sleeping_ranks_are_woken_about_once_per_barrier(quiet):
             assert rank["wakeups"] <= 2 * ROUNDS + 10, rank
             assert rank["idle_wakeups"] <= ROUNDS // 4, rank
             assert rank["sleeps"] == rank["wakeups"] + 1, rank
-        out, err = job.communicate("\n", timeout=300)
+        out, err = job.communicate("\n", timeout=30 * PATIENCE)
         assert job.returncode == 0, out + err
     finally:
         job.kill()

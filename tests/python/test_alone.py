@@ -7,9 +7,10 @@ import subprocess
 import sys
 
 import pytest
+from jobs import PATIENCE
 
 
-def alone(text: str, limit: float = 300, **env: str) -> subprocess.CompletedProcess[str]:
+def alone(text: str, limit: float = 60 * PATIENCE, **env: str) -> subprocess.CompletedProcess[str]:
     """Run a program without a launcher; it is killed when its time is over."""
     command = [sys.executable, "-c", f"from mpi4py import MPI\ncomm = MPI.COMM_WORLD\n{text}"]
     variables = {name: value for name, value in os.environ.items() if not name.startswith("LIMOSA_")}

@@ -4,26 +4,36 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
-from jobs import LIMOSA, Job, until, until_ranks_wait
+from jobs import LIMOSA, Job, ranks_of, until, until_ranks_wait
 
 START = """
-import os, signal, threading, time
+import json, os, signal, subprocess, sys, threading, time
 import numpy as np
 from mpi4py import MPI
 world = MPI.COMM_WORLD
 rank = world.rank
 say = lambda text: os.write(1, f"{rank}: {text}\\n".encode())
 
-def interrupt_me(number=signal.SIGINT, after=0.3):
-    threading.Timer(after, lambda: os.kill(os.getpid(), number)).start()
+def sleeps():
+    command = [os.path.join(os.path.dirname(sys.executable), "limosa"), "ps", "--format", "json"]
+    listed = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    own = [each for job in listed for each in job["ranks"] if each["process"] == os.getpid()]
+    return any(each["state"] == "blocked" and each["since_seconds"] >= 0.1 for each in own)
+
+def interrupt_me(number=signal.SIGINT):
+    # Once the rank has waited in the library for long enough to sleep.
+    def interrupt():
+        while not sleeps():
+            time.sleep(0.02)
+        os.kill(os.getpid(), number)
+    threading.Thread(target=interrupt).start()
 """
 
 # What rank 0 waits for while it is interrupted; rank 1 waits until it may go on. What stands before a `;` comes before
-# the time until the interrupt begins.
+# the look-out for the wait begins.
 WAITS = {
     "receive": "world.Recv(np.empty(4), 1, 7)",
     "receive of a large message": "world.Recv(np.empty(1 << 20), 1, 7)",
@@ -170,7 +180,7 @@ else:
     world.recv(source=0, tag=2)
     world.send("received", 0)
 """
-    outcome = start(text).wait(20)
+    outcome = start(text).wait(60)
     assert (outcome.code, outcome.out) == (0, "0: handled\n0: received\n"), outcome.text
 
 
@@ -206,7 +216,7 @@ else:
     world.send("received", 0)
     world.recv(source=0, tag=2)
 """
-    outcome = start(text).wait(30)
+    outcome = start(text).wait(60)
     assert (outcome.code, outcome.out) == (0, "0: handled\n0: received\n0: interrupted\n"), outcome.text
 
 
@@ -227,7 +237,7 @@ if rank == 0:
         say(error.Get_error_class() == MPI.ERR_TAG)
 world.Barrier()
 """
-    outcome = start(text).wait(20)
+    outcome = start(text).wait(60)
     assert (outcome.code, outcome.out) == (0, "0: too late\n0: True\n"), outcome.text
 
 
@@ -251,7 +261,7 @@ else:
     fresh.recv(source=0, tag=3)
 say(fresh.allreduce(1))
 """
-    outcome = start(text).wait(20)
+    outcome = start(text).wait(60)
     assert outcome.code == 0, outcome.text
     assert sorted(outcome.out.splitlines()) == ["0: 2", "0: True", "0: True", "0: True", "0: True", "1: 2"]
 
@@ -267,7 +277,7 @@ def test_a_signal_ends_a_deadlocked_job_with_a_report(start, number):
     job = start(DEADLOCK)
     until_ranks_wait(job.process.pid, {0, 1}, WAITS_FOR_LONG)
     job.process.send_signal(number)
-    outcome = job.wait(8)
+    outcome = job.wait(60)
     assert outcome.code == 128 + number, outcome.text
     assert "limosa: this job hangs: ranks 0, 1 wait" in outcome.err, outcome.text
     assert "tag 0" in outcome.err and "tag 1" in outcome.err
@@ -279,7 +289,7 @@ def test_a_signal_that_waiting_ranks_ignore_ends_the_job(start, number):
     job = start(f"signal.signal({int(number)}, signal.SIG_IGN)\n" + DEADLOCK)
     until_ranks_wait(job.process.pid, {0, 1}, WAITS_FOR_LONG)
     job.process.send_signal(number)
-    outcome = job.wait(8)
+    outcome = job.wait(60)
     assert outcome.code == 128 + number, outcome.text
     assert "ranks 0, 1 still wait in MPI: ending the job" in outcome.err, outcome.text
 
@@ -294,7 +304,7 @@ def test_timeout_ends_a_deadlocked_job(tmp_path: Path):
     until_ranks_wait(int(children.read_text()), {0, 1}, WAITS_FOR_LONG)
     # Its time is over when its alarm comes, wherever it comes from.
     job.process.send_signal(signal.SIGALRM)
-    done = job.wait(30)
+    done = job.wait(60)
     assert done.code == 124, done.text
     assert "this job hangs" in done.err
 
@@ -302,14 +312,19 @@ def test_timeout_ends_a_deadlocked_job(tmp_path: Path):
 def test_the_report_at_a_signal_and_at_a_timeout_has_the_lines_of_the_program(start):
     line = f"script.py:{(START + DEADLOCK).splitlines().index(DEADLOCK.splitlines()[-1]) + 1} in <module>"
     # No other report comes before it.
-    begin = time.monotonic()
     job = start(DEADLOCK, LIMOSA_HANG_AFTER="1000")
     until_ranks_wait(job.process.pid, {0, 1}, WAITS_FOR_LONG)
-    # On a busy machine it takes longer until all wait.
-    limit = 2 + round(3 * (time.monotonic() - begin))
     job.process.send_signal(signal.SIGTERM)
-    outcome = job.wait(30)
+    outcome = job.wait(60)
     assert outcome.code == 128 + signal.SIGTERM and line in outcome.err, outcome.text
-    outcome = start(DEADLOCK, options=("--timeout", str(limit)), LIMOSA_HANG_AFTER="1000").wait(30 + limit)
+    job = start(DEADLOCK, options=("--timeout", "5"), LIMOSA_HANG_AFTER="1000")
+    until(lambda: len(ranks_of(job.process.pid)) == 2, "the ranks do not start")
+    # However long they take to come to wait: the launcher sees only then that the time is over.
+    job.process.send_signal(signal.SIGSTOP)
+    try:
+        until_ranks_wait(job.process.pid, {0, 1}, WAITS_FOR_LONG)
+    finally:
+        job.process.send_signal(signal.SIGCONT)
+    outcome = job.wait(60)
     assert outcome.code == 124 and line in outcome.err, outcome.text
-    assert outcome.err.index(line) < outcome.err.index(f"the job has taken longer than {limit} s")
+    assert outcome.err.index(line) < outcome.err.index("the job has taken longer than 5 s")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
-from limosa import magic
+from limosa import _group, magic
 from limosa.magic import CellError
 
 
@@ -15,8 +16,17 @@ from limosa.magic import CellError
 def shell():
     made = InteractiveShell.instance()
     made.run_line_magic("load_ext", "limosa")
-    yield made
-    made.run_line_magic("limosa", "--end")
+    with pytest.MonkeyPatch.context() as patch:
+        # On a busy machine ranks may answer late; then nothing is said of those that are still running.
+        patch.setattr(_group, "PATIENCE", 1000.0)
+        yield made
+        made.run_line_magic("limosa", "--end")
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """Output waits for the same output of other ranks, however late that is."""
+    monkeypatch.setattr(_group, "TICK", 100.0)
 
 
 @pytest.fixture
@@ -31,7 +41,7 @@ def cell(shell, capsys):
     return run
 
 
-def test_a_cell_runs_on_all_ranks_and_variables_stay(shell, cell):
+def test_a_cell_runs_on_all_ranks_and_variables_stay(shell, cell, patient):
     assert cell("-n 3 --new", "x = rank + 1\nworld.allreduce(x)") == ["[0-2] 6"]
     assert cell("", "print('line'); x") == ["[0-2] line", "[0] 1", "[1] 2", "[2] 3"]
     assert shell.run_line_magic("limosa", "--pull x") == [1, 2, 3]
@@ -97,10 +107,10 @@ def test_figures_are_shown_below_the_cell(shell, cell, monkeypatch):
     assert len(shown) == 2, "a figure is shown once"
 
 
-def test_a_progress_bar_is_one_line(cell):
+def test_a_progress_bar_is_one_line(cell, patient):
     text = "import sys\nfor i in range(100):\n    sys.stdout.write(f'\\r{i} %')\nprint()"
     shown = cell("-n 2 --new", text)
-    assert len(shown) < 20 and shown[-1].endswith("99 %")
+    assert shown == ["[0-1] 99 %"]
 
 
 def test_a_line_says_how_many_ranks_are_done_while_a_cell_runs_for_long():
@@ -120,7 +130,8 @@ def test_a_line_says_how_many_ranks_are_done_while_a_cell_runs_for_long():
     status._started -= 12
     status.update(1, 4)
     status.end()
-    assert handle.texts == ["limosa: 1 of 4 ranks are done after 12 s", ""]
+    assert re.fullmatch(r"limosa: 1 of 4 ranks are done after 1\d s", handle.texts[0])
+    assert handle.texts[1:] == [""]
 
 
 def test_figures_come_in_the_order_of_the_ranks(shell, cell, monkeypatch):

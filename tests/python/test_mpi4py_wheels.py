@@ -25,8 +25,8 @@ import os, signal, threading
 from mpi4py import MPI
 world = MPI.COMM_WORLD
 if world.rank == 0:
-    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     try:
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         world.Recv(bytearray(1), source=1)
     except KeyboardInterrupt:
         print("interrupted in", MPI.__file__, flush=True)

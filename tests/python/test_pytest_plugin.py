@@ -11,7 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from jobs import Job, Outcome
+from jobs import PATIENCE, Job, Outcome
 
 # The plugin by its module, also where the installed wheel has none yet.
 PYTEST = [sys.executable, "-m", "pytest", "-p", "no:limosa", "-p", "limosa.pytest_plugin", "-p", "no:cacheprovider"]
@@ -78,7 +78,7 @@ import pytest
 def test_hangs(world):
     world.recv(source=1 - world.rank)
 
-@pytest.mark.mpi(n=2, timeout=2)
+@pytest.mark.mpi(n=2, timeout=10)
 def test_is_slow(world):
     time.sleep(60)
 
@@ -90,16 +90,42 @@ def test_crashes(world):
 """
 
 
-def run(folder: Path, text: str, *options: str, limit: float = 60.0) -> Outcome:
+# Of tests that end alike on all ranks: they wait for each other, however late one of them is.
+PATIENT = """
+import limosa.pytest_plugin
+
+def pytest_runtest_setup(item):
+    if item.name in ("test_fails_on_all", "test_is_skipped", "test_has_an_unknown_fixture"):
+        limosa.pytest_plugin.SETTLE = 100.0
+"""
+
+
+def start(folder: Path, text: str, *options: str) -> Job:
     file = folder / "test_program.py"
     file.write_text(text)
-    return Job([*PYTEST, *options, str(file)], cwd=folder, env=ENVIRONMENT).wait(limit)
+    if not (folder / "pytest.ini").exists():
+        (folder / "pytest.ini").write_text(f"[pytest]\nmpi_timeout = {60 * PATIENCE}\n")
+    return Job([*PYTEST, *options, str(file)], cwd=folder, env=ENVIRONMENT)
+
+
+def run(folder: Path, text: str, *options: str) -> Outcome:
+    return start(folder, text, *options).wait(200)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ends(tmp_path_factory):
+    """A run of ENDS, which takes as long as the limit of its test, beside the other tests; and its folder."""
+    folder = tmp_path_factory.mktemp("ends")
+    job = start(folder, ENDS)
+    yield job, folder
+    job.kill()
 
 
 @pytest.fixture(scope="module", params=["limosa", "mpich"])
 def outcome(request, tmp_path_factory):
     """One run of all of PROGRAM; results by test are in its XML."""
     folder = tmp_path_factory.mktemp("run")
+    (folder / "conftest.py").write_text(PATIENT)
     made = run(folder, PROGRAM, "--mpi-library", request.param, "--junitxml=results.xml", "-rfsE")
     cases = {case.get("name"): case for case in ElementTree.parse(folder / "results.xml").iter("testcase")}
     return made, cases
@@ -147,15 +173,16 @@ def test_skips_and_errors_are_what_they_are(outcome):
     assert "[ranks 0-1] E       fixture 'no_such_fixture' not found" in made.out
 
 
-def test_a_job_without_a_result_says_why(tmp_path):
-    made = run(tmp_path, ENDS)
+def test_a_job_without_a_result_says_why(ends):
+    job, folder = ends
+    made = job.wait(200)
     assert "3 failed" in made.out.splitlines()[-1], made.text
     assert "FAILED test_program.py::test_hangs - the job hung: every rank waited for another" in made.out
-    assert f"at {tmp_path}/test_program.py:7 in test_hangs" in made.out
+    assert f"at {folder}/test_program.py:7 in test_hangs" in made.out
     assert "wait for each other in a circle" in made.out
-    assert "FAILED test_program.py::test_is_slow - no end within 2 s" in made.out
-    assert "rank 1 was here (after setup):\nTimeout (0:00:02)!\n" in made.out
-    assert f'File "{tmp_path}/test_program.py", line 11 in test_is_slow' in made.out
+    assert "FAILED test_program.py::test_is_slow - no end within 10 s" in made.out
+    assert "rank 1 was here (after setup):\nTimeout (0:00:10)!\n" in made.out
+    assert f'File "{folder}/test_program.py", line 11 in test_is_slow' in made.out
     assert "without a result of rank" in made.out and "killed by signal 6 (SIGABRT" in made.out
     assert "/pluggy/" not in made.out, "how pytest came to the test is left out"
     assert "Namespace(" not in made.out and "Warning" not in made.out

@@ -27,13 +27,13 @@ def test_cases(engine, n):
 def test_cases_in_all_ways_that_ranks_reach_each_other(variable):
     command = [Path(sys.executable).parent / "limosa", "run", "-n", "2", "-x", variable]
     done = subprocess.run(
-        [*command, sys.executable, PROGRAM, "limosa"], capture_output=True, text=True, timeout=300, check=False
+        [*command, sys.executable, PROGRAM, "limosa"], capture_output=True, text=True, timeout=600, check=False
     )
     assert "cases went well on 2 ranks" in done.stdout, done.stderr
 
 
 def test_a_program_without_a_launcher_spawns():
-    done = subprocess.run([sys.executable, PROGRAM, "limosa"], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([sys.executable, PROGRAM, "limosa"], capture_output=True, text=True, timeout=600, check=False)
     assert "cases went well on 1 ranks" in done.stdout, done.stderr
 
 
@@ -67,7 +67,7 @@ def failing(tmp_path):
         script = tmp_path / "program.py"
         script.write_text(FAILING.format(start=start))
         command = [Path(sys.executable).parent / "limosa", "run", "-n", str(n), sys.executable, script]
-        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
     return run
 
@@ -90,7 +90,7 @@ def test_an_exception_in_the_process_that_has_spawned_ends_the_job(failing, tmp_
     assert done.returncode == 1, done.stderr
     assert "NameError: name 'wrong' is not defined" in done.stderr
     alone = [sys.executable, tmp_path / "program.py"]
-    done = subprocess.run(alone, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(alone, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 1
     assert "NameError: name 'wrong' is not defined" in done.stderr
 
@@ -118,7 +118,7 @@ if __name__ == "__main__":
             texts = set()
             for future in futures[1:]:
                 try:
-                    future.result(timeout=60)
+                    future.result(timeout=300)
                 except concurrent.futures.BrokenExecutor as error:
                     texts.add(str(error))
             try:
@@ -142,7 +142,7 @@ def pool_with_a_death(tmp_path):
         script.write_text(text.replace("{arguments}", arguments))
         launcher = [Path(sys.executable).parent / "limosa", "run", "-n", str(n)] if n else []
         command = [*launcher, sys.executable, *options, script, how, str(code)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
     return run
 
@@ -215,15 +215,24 @@ from mpi4py.futures import MPICommExecutor
 
 def dies_later():
     threading.Timer(0.2, os._exit, [3]).start()
+    return os.getpid()
+
+def lives(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 if __name__ == "__main__":
     with {arguments} as pool:
         if pool is not None and getattr(pool, "is_root", True):
-            pool.submit(dies_later).result()
-            time.sleep(PAUSE)
+            pid = pool.submit(dies_later).result()
+            while PAUSE and lives(pid):
+                time.sleep(0.05)
             try:
                 while PAUSE < 2:
-                    pool.submit(pow, 2, 5).result(timeout=60)
+                    pool.submit(pow, 2, 5).result(timeout=300)
             except BrokenExecutor as error:
                 print(error)
     print("a rank has gone on")
@@ -269,6 +278,6 @@ def test_a_broken_pool_that_is_not_noticed_ends_the_job(failing):
 def test_a_program_that_spawns_while_it_is_imported_is_told_how_to_avoid_that(tmp_path):
     script = tmp_path / "program.py"
     script.write_text("import limosa\ndef f(): pass\nlimosa.spawn(f)\n")
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode != 0
     assert "PeerError" in done.stderr and "__main__" in done.stderr, done.stderr

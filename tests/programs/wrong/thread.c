@@ -2,11 +2,13 @@
 #include "cases.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 
 #define WORLD MPI_COMM_WORLD
 
 static int x[8], y[8];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static sem_t is_locked;
 
 static pthread_t start(void *(*run)(void *))
 {
@@ -43,6 +45,7 @@ static void two_threads_wait(void)
 static void *lock_and_receive(void *nothing)
 {
     pthread_mutex_lock(&lock);
+    sem_post(&is_locked);
     MPI_Recv(x, 1, MPI_INT, 1 - rank, 7, WORLD, ANY);
     pthread_mutex_unlock(&lock);
     return nothing;
@@ -50,8 +53,9 @@ static void *lock_and_receive(void *nothing)
 
 static void receive_under_a_lock_that_the_sender_needs(void)
 {
+    sem_init(&is_locked, 0, 0);
     pthread_t thread = start(lock_and_receive);
-    nap(0.1);
+    sem_wait(&is_locked);
     pthread_mutex_lock(&lock);
     MPI_Send(y, 1, MPI_INT, 1 - rank, 7, WORLD);
     pthread_mutex_unlock(&lock);
