@@ -354,12 +354,18 @@ class _Pool:
             with self._changed:
                 self._changed.wait_for(lambda: self._busy or (self._closed and not self._waiting))
                 if not self._busy:
-                    if end := deaths(comm.mpi, within=0):  # between calls
+                    end = deaths(comm.mpi, within=0)  # between calls
+                    while self._idle and not end:
+                        try:
+                            comm._push(None, self._idle[0])
+                            self._idle.popleft()
+                        except MPI.Exception as error:
+                            if not is_death(error):
+                                raise
+                            end = deaths(comm.mpi) or f"a rank of the pool cannot be reached any more: {error}"
+                    if end:
                         self._broken = BrokenExecutor(end)
                         self._dismiss([])
-                    else:
-                        for rank in self._idle:
-                            comm._push(None, rank)
                     return
             try:
                 answer, source = comm._pull_from()

@@ -63,6 +63,9 @@ def _adapt(core: Any) -> None:
         try:
             stop(comm)
         except MPI.Exception as error:
+            # All have been told, and one has died meanwhile: the error of several requests does not say so itself.
+            if error.Get_error_class() == MPI.ERR_IN_STATUS and deaths(comm):
+                return
             if not is_death(error):
                 raise
             for rank in range(comm.Get_remote_size()):
