@@ -49,12 +49,12 @@ pub struct Peer {
     expected: u32,
     /// Packets from it that came too early.
     kept: BTreeMap<u32, (Meta, Vec<u8>)>,
-    /// The packets of which it was told that they were sent to it, and those that it has said to have.
+    /// The number of packets in the last farewell to it, and in its last answer.
     told: Option<u32>,
     delivered: Option<u32>,
-    /// Packets that it had sent when it left: it needs none any more, unless more have come from it since.
+    /// The number of packets in its farewell: it needs none any more, unless it has sent more since.
     parted: Option<u32>,
-    /// It has got no answer to that yet.
+    /// Its farewell has not been answered.
     awaits_answer: bool,
 }
 
@@ -145,23 +145,23 @@ impl Peer {
         self.wants_room && !self.is_sending() && !matches!(self.life, Life::Dead | Life::Left)
     }
 
-    /// Whether it has to be told what was sent to it before this process leaves, and to say that it has all of that.
+    /// Whether this process, if it leaves, has to wait for the peer's answer that all packets have come.
     pub fn is_owed(&self) -> bool {
         let has_parted = self.parted.is_some_and(|sent| self.expected.wrapping_sub(sent) as i32 <= 0);
         (self.next > 0 || self.has_come) && !has_parted && self.delivered != Some(self.next)
     }
 
-    /// The number of packets that a farewell to it has to tell.
+    /// The number of packets in the farewell that is to be sent to it, if one is.
     pub fn due_farewell(&self) -> Option<u32> {
         (self.is_owed() && self.told != Some(self.next)).then_some(self.next)
     }
 
-    /// The number of packets that it has asked for, if all have come.
+    /// The number of packets in the answer to its farewell, when all have come.
     pub fn due_answer(&self) -> Option<u32> {
         self.parted.filter(|sent| self.awaits_answer && self.expected.wrapping_sub(*sent) as i32 >= 0)
     }
 
-    /// This has been said to it.
+    /// A packet with this content is under way to it.
     pub fn said(&mut self, content: Content) {
         match content {
             Content::Farewell(sent) => self.told = Some(sent),
@@ -170,12 +170,12 @@ impl Peer {
         }
     }
 
-    /// It has said farewell, having sent so many packets.
+    /// Its farewell has come: it has sent so many packets.
     pub fn parts(&mut self, sent: u32) {
         (self.parted, self.awaits_answer) = (Some(sent), true);
     }
 
-    /// It has said that it has so many packets.
+    /// Its answer to a farewell has come: it has got so many packets.
     pub fn answers(&mut self, come: u32) {
         self.delivered = Some(come);
     }
