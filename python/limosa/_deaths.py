@@ -15,8 +15,8 @@ from collections.abc import Iterator
 
 from mpi4py import MPI
 
-#: Seconds within which the launcher says how a process has ended.
-_LAUNCHER_TIME = 2.0
+#: Seconds within which the launcher says how a process has ended, also on a machine that is very busy.
+_LAUNCHER_TIME = 10.0
 
 
 def is_death(error: BaseException) -> bool:

@@ -354,18 +354,7 @@ class _Pool:
             with self._changed:
                 self._changed.wait_for(lambda: self._busy or (self._closed and not self._waiting))
                 if not self._busy:
-                    end = deaths(comm.mpi, within=0)  # between calls
-                    while self._idle and not end:
-                        try:
-                            comm._push(None, self._idle[0])
-                            self._idle.popleft()
-                        except MPI.Exception as error:
-                            if not is_death(error):
-                                raise
-                            end = deaths(comm.mpi) or f"a rank of the pool cannot be reached any more: {error}"
-                    if end:
-                        self._broken = BrokenExecutor(end)
-                        self._dismiss([])
+                    self._let_go()
                     return
             try:
                 answer, source = comm._pull_from()
@@ -382,10 +371,25 @@ class _Pool:
                 self._hand_out()
             _conclude(future, answer, source)
 
+    def _let_go(self) -> None:
+        """Tell the ranks, none of which makes a call, that no more come. A death found until then breaks the pool."""
+        comm = self._comm
+        if end := deaths(comm.mpi, within=0):
+            self._broken = BrokenExecutor(end)
+        while self._idle and self._broken is None:
+            try:
+                comm._push(None, self._idle[0])
+                self._idle.popleft()
+            except MPI.Exception as error:
+                if not is_death(error):
+                    raise
+                self._broken = _broken(deaths(comm.mpi), error)
+        if self._broken is not None:
+            self._dismiss([])
+
     def _give_up(self, cause: errors.Error, deaths: str) -> list[int]:
         """Tell all waiting callers that there will be no answer; gives the ranks that had calls to make."""
-        error = BrokenExecutor(deaths or f"a rank of the pool cannot be reached any more: {cause}")
-        error.__cause__ = cause
+        error = _broken(deaths, cause)
         with self._changed:
             self._broken = error
             busy = list(self._busy)
@@ -417,6 +421,13 @@ class _Pool:
                     continue
             future, call = found
             _conclude(future, _made(call), self._comm.rank)
+
+
+def _broken(ends: str, cause: BaseException) -> BrokenExecutor:
+    """Give the error of a pool in which ranks have died as `ends` says, if that is known."""
+    error = BrokenExecutor(ends or f"a rank of the pool cannot be reached any more: {cause}")
+    error.__cause__ = cause
+    return error
 
 
 def _conclude(future: Future[Any], answer: _Answer, source: int) -> None:
