@@ -93,6 +93,26 @@ static void leave(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Rank 2 aborts; rank 0 ends by SIGTERM, which rank 1, that waits for rank 0, does not take. */
+static void end_late(void)
+{
+    int value = 0;
+    sigset_t term;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    if (rank == 1) {
+        sigprocmask(SIG_BLOCK, &term, NULL);
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 2)
+        MPI_Abort(MPI_COMM_WORLD, 6);
+    if (MPI_Recv(&value, 1, MPI_INT, rank == 1 ? 0 : 2, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+        printf("rank %d got an error\n", rank);
+        fflush(stdout);
+    }
+}
+
 static void crash(void)
 {
     if (rank == 1)
@@ -364,6 +384,7 @@ static const struct {
     {"wait", wait_forever},
     {"children", with_children},
     {"leave", leave},
+    {"end-late", end_late},
     {"crash", crash},
     {"fork", fork_and_compute},
     {"fork-mpi", fork_and_call},

@@ -146,6 +146,13 @@ def test_a_death_counts_more_than_the_aborts_that_follow_it(job, program, tmp_pa
     assert "rank 1" in outcome.err and "SIGKILL" in outcome.err
 
 
+@pytest.mark.parametrize("env", [{}, *CARRIERS], ids=str)
+def test_ranks_of_a_job_that_ends_get_no_errors_of_its_end(job, program, env):
+    outcome = job([program("scene"), "end-late"], n=3, env=env).wait(PATIENCE)
+    assert outcome.code == 6, outcome.text
+    assert outcome.out == "", outcome.text
+
+
 def stat(pid: int) -> list[str]:
     """The fields of /proc/PID/stat behind the name; of a process that is gone, those of a dead one."""
     try:

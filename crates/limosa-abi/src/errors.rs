@@ -135,6 +135,10 @@ pub(crate) fn raise_to(function: &'static str, handler: Handler, error: Error) -
     if error.interrupted {
         return code(function, &error);
     }
+    if is_of_death(&error) {
+        // The launcher, which ends one rank after the other, may have ended the peer.
+        instance::wait_if_job_is_ending(LAUNCHER_TIME);
+    }
     event::happened(Event::Error, (error_code::class_of(error.class).unwrap_or(error.class) as u64, 0));
     match handler {
         Handler::AreFatal => fatal(function, &error, "MPI_ERRORS_ARE_FATAL"),
@@ -155,8 +159,13 @@ const LAUNCHER_TIME: Duration = Duration::from_secs(10);
 /// timeout for hosts.
 const LAUNCHER_TIME_ELSEWHERE: Duration = Duration::from_secs(20);
 
+/// Whether the error says that a peer has died.
+fn is_of_death(error: &Error) -> bool {
+    error.by_death || error_code::class_of(error.class) == Ok(consts::MPI_ERR_PROC_ABORTED)
+}
+
 fn fatal(function: &'static str, error: &Error, handler: &str) -> ! {
-    if error.by_death || error_code::class_of(error.class) == Ok(consts::MPI_ERR_PROC_ABORTED) {
+    if is_of_death(error) {
         std::thread::sleep(if instance::has_ends_elsewhere() { LAUNCHER_TIME_ELSEWHERE } else { LAUNCHER_TIME });
     }
     let name = python::known_name(function);

@@ -1,9 +1,22 @@
-//! Ranks whose death does not end the job, and how they have ended.
+//! Ends of ranks: those that end the job, those that do not, and how each has ended.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::board::Seat;
+use crate::board::{Board, Seat};
 use crate::view::State;
+
+impl Board {
+    /// Records that the launcher ends the job. It calls this before it signals the ranks.
+    pub fn set_ending(&self) {
+        self.header().ending.store(1, Release);
+    }
+
+    /// Returns whether the job ends, because the launcher ends it or a rank has aborted it: the deaths of ranks are its
+    /// consequence.
+    pub fn is_ending(&self) -> bool {
+        self.header().ending.load(Acquire) != 0 || self.aborted().is_some()
+    }
+}
 
 impl Seat<'_> {
     /// Records the wait status of the rank's process, in the form of `waitpid`. The launcher calls this before

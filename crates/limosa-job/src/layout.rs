@@ -21,7 +21,7 @@ use crate::sys::AtomicsOnly;
 /// First eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"LIMOSAJB");
 /// Version of the layout in this file.
-pub(crate) const VERSION: u32 = 11;
+pub(crate) const VERSION: u32 = 12;
 /// Unit of the segment's parts.
 pub(crate) const PAGE: usize = 4096;
 /// Most ranks a board may have; bounds what a damaged header can make us map.
@@ -61,7 +61,8 @@ pub(crate) struct JobHeader {
     pub abort_state: AtomicU32,
     pub abort_rank: AtomicU32,
     pub abort_code: AtomicI32,
-    reserved2: AtomicU32,
+    /// 1 = the launcher ends the job.
+    pub ending: AtomicU32,
     pub abort_text: Text<64>,
     reserved3: [AtomicU64; 6],
     /// The launcher sleeps on this word; a process that changes it wakes the launcher.

@@ -13,8 +13,10 @@ use limosa_base::{clock, fork};
 use limosa_job::Job;
 pub use limosa_p2p::interrupt;
 use parking_lot::Mutex;
+use rustix::thread::{Timespec, nanosleep};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// What initialisation makes.
 pub struct Instance {
@@ -143,6 +145,15 @@ pub fn abort(code: i32, message: &str) -> ! {
 /// Whether Limosa's launcher hears of the ends of some processes of the job from other hosts only.
 pub fn has_ends_elsewhere() -> bool {
     Job::current().is_some_and(|job| job.site().is_none() && job.board().hosts() > 1)
+}
+
+/// Returns after `limit` if the job is ending; then the signal that ends this process normally comes before. Returns
+/// sooner if a handler of a signal has run, and at once if the job is not ending.
+pub fn wait_if_job_is_ending(limit: Duration) {
+    if Job::current().is_some_and(|job| job.board().is_ending()) {
+        let limit = Timespec::try_from(limit).expect("some seconds");
+        let _ = nanosleep(&limit);
+    }
 }
 
 /// Seconds since a point in the past that is the same for all processes of this machine (`MPI_Wtime`).

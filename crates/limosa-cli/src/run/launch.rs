@@ -651,9 +651,9 @@ impl<'a> Job<'a> {
         if let Some(text) = self.message_for(&cause, others).filter(|_| !self.debugging.has_told(&cause)) {
             self.say(&text);
         }
-        self.signal_all(libc::SIGTERM);
-        // A stopped process cannot end.
-        self.signal_all(libc::SIGCONT);
+        self.board.set_ending();
+        self.ranks.iter().for_each(Rank::ask_to_end);
+        self.order_all(&Order::End);
         self.hang = None;
         self.ending = Some((cause, Some(Instant::now() + TERM_TO_KILL)));
         if others == 0 {

@@ -292,6 +292,12 @@ impl Rank {
         }
     }
 
+    /// Sends SIGTERM, and SIGCONT, since a stopped process cannot end.
+    pub fn ask_to_end(&self) {
+        self.signal(libc::SIGTERM);
+        self.signal(libc::SIGCONT);
+    }
+
     /// Sends a signal to the rank and everything in its process group.
     pub fn signal(&self, signal: i32) {
         if self.is_adopted {

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `Start` | makes the job's segment here, with the id and the numbers of the whole job |
 //! | `Begin` | starts the ranks |
-//! | `Signal`, `Kill`, `KillRank`, `Input`, `InputEnds` | what they say |
+//! | `Signal`, `End`, `Kill`, `KillRank`, `Input`, `InputEnds` | what they say |
 //! | `Card`, `Left` | tells the ranks what becomes of those of other hosts |
 //! | `Prepare`, `Spawn`, `Answer`, `AskEnds`, `Reach` | see [`later`] |
 //! | `Login`, `Share`, `Pass`, `Spread`, `Cut` | see [`branches`] |
@@ -427,6 +427,10 @@ impl Agent {
                 self.signal_all(signal);
             }
             Order::Begin => self.start_ranks(),
+            Order::End => {
+                self.board.set_ending();
+                self.ranks.iter().for_each(Rank::ask_to_end);
+            }
             Order::Kill => self.kill_everything(),
             Order::Input(bytes) => {
                 self.input = bytes;

@@ -37,6 +37,8 @@ pub enum Order {
     Begin,
     /// A signal for all ranks.
     Signal(i32),
+    /// The job ends: asks the ranks to end.
+    End,
     /// Kills all that belongs to the job.
     Kill,
     /// For the standard input of the ranks that read it. The agent answers with `Taken` when they have got it.
@@ -313,6 +315,7 @@ impl Order {
             Order::Start(start) => start.fields(),
             Order::Begin => vec![word("begin")],
             Order::Signal(signal) => vec![word("signal"), signed(*signal)],
+            Order::End => vec![word("end")],
             Order::Kill => vec![word("kill")],
             Order::Input(bytes) => vec![word("input"), bytes.clone()],
             Order::InputEnds => vec![word("input ends")],
@@ -352,6 +355,7 @@ impl Order {
             b"start" => Order::Start(Box::new(Start::read(&mut from)?)),
             b"begin" => Order::Begin,
             b"signal" => Order::Signal(from.small()?.cast_signed()),
+            b"end" => Order::End,
             b"kill" => Order::Kill,
             b"input" => Order::Input(from.bytes()?),
             b"input ends" => Order::InputEnds,
@@ -594,6 +598,7 @@ mod tests {
             Order::Start(Box::new(start())),
             Order::Begin,
             Order::Signal(libc::SIGTERM),
+            Order::End,
             Order::Kill,
             Order::Input(vec![0, 255]),
             Order::InputEnds,
