@@ -1,5 +1,6 @@
 //! Contiguous memory for collectives in shared memory.
 
+use limosa_base::copy::copy_here;
 use std::cell::Cell;
 
 use limosa_p2p::memory::Region;
@@ -69,9 +70,7 @@ impl Flat {
 pub(crate) fn read(region: &Region, to: &mut [u8]) {
     match region.as_contiguous() {
         // SAFETY: the region has this many bytes, readable by the promise of its creator, and is not in shared memory.
-        Some(from) if to.len() == region.len() => unsafe {
-            std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len())
-        },
+        Some(from) if to.len() == region.len() => unsafe { copy_here(from, to.as_mut_ptr(), to.len()) },
         _ => region.read(0, to),
     }
 }
@@ -81,9 +80,7 @@ pub(crate) fn read(region: &Region, to: &mut [u8]) {
 pub(crate) fn write(region: &Region, from: &[u8]) {
     match region.as_contiguous() {
         // SAFETY: the region has this many bytes, writable by the promise of its creator, and is not in shared memory.
-        Some(to) if from.len() == region.len() => unsafe {
-            std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len())
-        },
+        Some(to) if from.len() == region.len() => unsafe { copy_here(from.as_ptr(), to, from.len()) },
         _ => region.write(0, from),
     }
 }

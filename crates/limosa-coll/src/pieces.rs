@@ -13,6 +13,7 @@
 //! Cost for n bytes and p ranks on c processors: (p - 1) n (copies in) + (p - 1) n (copies out, to all) +
 //! (p - 1) n (combining), all over min(p, c).
 
+use limosa_base::copy::copy_here;
 use std::ops::Range;
 
 use crate::access::Access;
@@ -250,7 +251,7 @@ impl<A: Access> PieceReduction<'_, A> {
         // SAFETY: the operands have these bytes; the caller vouches for the target.
         unsafe {
             if rank == self.access.me() {
-                std::ptr::copy_nonoverlapping(self.own_operand.add(offset), to, len);
+                copy_here(self.own_operand.add(offset), to, len);
                 return Ok(());
             }
             self.access.read(rank, self.ranks[rank].operand.wrapping_add(offset as u64), to, len)
@@ -274,7 +275,7 @@ impl<A: Access> PieceReduction<'_, A> {
                 && to.cast_const() != from
             {
                 // SAFETY: the caller vouches for the piece; it is not there yet, and pieces do not overlap.
-                unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
+                unsafe { copy_here(from, to, len) };
             }
             return Ok(());
         }

@@ -1,5 +1,6 @@
 //! Intake of an operation under way: from notes, from slots, and from the memory of other ranks.
 
+use limosa_base::copy::copy_here;
 use std::ops::Range;
 
 use limosa_base::slots::BODY_BYTES;
@@ -155,7 +156,7 @@ impl BackgroundOp {
             // SAFETY: the part lies within the bytes that the rank has left; the rest is the caller's promise.
             unsafe {
                 if rank + 1 == operands.ranks {
-                    std::ptr::copy_nonoverlapping(from, into, part.len());
+                    copy_here(from, into, part.len());
                 } else {
                     reducer.combine(from, into, part.len())?;
                 }
@@ -189,7 +190,7 @@ impl BackgroundOp {
             self.combine(operands, part, scratch.start())?;
             let me = mailboxes.slots.me();
             if let Location::Here(own) = mailboxes.find(me, number, kind)?.place {
-                std::ptr::copy_nonoverlapping(scratch.start(), own.cast_mut(), len);
+                copy_here(scratch.start(), own.cast_mut(), len);
             }
             Ok(SlotNote::of_rank(me))
         }

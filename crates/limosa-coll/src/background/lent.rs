@@ -6,6 +6,7 @@
 //! ([`BackgroundOp::start`](super::BackgroundOp::start) sets an alarm), because they may not call the library for other
 //! reasons. It does not ask while a thread of its own process has just begun to wait.
 
+use limosa_base::copy::copy_here;
 use std::ops::Range;
 
 use limosa_base::slots::BODY_BYTES;
@@ -233,7 +234,7 @@ pub(super) unsafe fn combine_lent(
             // SAFETY: the piece lies within the bytes that the rank has lent; the rest is the caller's promise.
             unsafe {
                 if rank + 1 == addresses.len() {
-                    std::ptr::copy_nonoverlapping(from, into.add(offset), len);
+                    copy_here(from, into.add(offset), len);
                 } else {
                     reducer.combine(from, into.add(offset), len)?;
                 }

@@ -1,5 +1,6 @@
 //! Combination of contributions in the slots.
 
+use limosa_base::copy::copy_here;
 use std::ops::Range;
 
 use super::call::SharedCall;
@@ -56,7 +57,7 @@ impl Reducer<'_> {
             // SAFETY: the part lies within the bytes that the rank has contributed; the rest is the caller's promise.
             unsafe {
                 if rank == last {
-                    std::ptr::copy_nonoverlapping(from, into, part.len());
+                    copy_here(from, into, part.len());
                 } else {
                     self.combine(from, into, part.len())?;
                 }

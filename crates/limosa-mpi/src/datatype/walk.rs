@@ -5,6 +5,7 @@
 //! only [`Copy`] touches memory.
 
 use super::program::{Body, Code, DEEP, Placed, block_end};
+use limosa_base::copy::copy_here;
 
 /// Takes the parts of a walk in stream order. Answering `false` ends the walk.
 pub(crate) trait Sink {
@@ -271,7 +272,7 @@ impl<const PACK: bool> Sink for Copy<PACK> {
                 8..=16 => copy_ends::<8>(from, to, size),
                 4..8 => copy_ends::<4>(from, to, size),
                 1 => *to = *from,
-                _ => std::ptr::copy_nonoverlapping(from, to, size),
+                _ => copy_here(from, to, size),
             }
         }
         self.stream = self.stream.wrapping_add(size);
