@@ -136,7 +136,7 @@ pub(crate) fn raise_to(function: &'static str, handler: Handler, error: Error) -
         return code(function, &error);
     }
     if is_of_death(&error) {
-        // The launcher, which ends one rank after the other, may have ended the peer.
+        // The launcher signals ranks in turn: that peer may have ended because the job ends.
         instance::wait_if_job_is_ending(LAUNCHER_TIME);
     }
     event::happened(Event::Error, (error_code::class_of(error.class).unwrap_or(error.class) as u64, 0));
