@@ -54,6 +54,17 @@ pub unsafe fn copy_here(from: *const u8, to: *mut u8, len: usize) {
     unsafe { std::ptr::copy_nonoverlapping(from, to, len) }
 }
 
+/// Copies the bytes of a slice to one of the same length.
+///
+/// # Panics
+/// If the lengths differ.
+#[inline]
+pub fn copy_slice(from: &[u8], to: &mut [u8]) {
+    assert_eq!(from.len(), to.len());
+    // SAFETY: both have this many bytes; a mutable slice overlaps no other one.
+    unsafe { copy_here(from.as_ptr(), to.as_mut_ptr(), from.len()) }
+}
+
 /// Whether the string instruction may be slow for these addresses.
 #[cfg(target_arch = "x86_64")]
 #[inline]

@@ -39,6 +39,7 @@
 //! | [`files`] | that share a folder | descriptor | no | no |
 //! | [`fabric`] | that a network reaches | descriptor | no | no |
 
+use limosa_base::copy::copy_slice;
 use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -100,7 +101,7 @@ impl Data<'_> {
     #[inline]
     pub fn write(&mut self, to: &mut [u8]) {
         match self {
-            Data::Bytes(bytes) => to.copy_from_slice(bytes),
+            Data::Bytes(bytes) => copy_slice(bytes, to),
             Data::Fill(_, fill) => fill(to),
         }
     }
