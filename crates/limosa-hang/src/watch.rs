@@ -21,7 +21,9 @@
 //! With a doubt the report comes [`DOUBT`] times later, or [`POLLING`] times if the only doubt is that ranks poll. It
 //! states the doubt, and the job is ended only after another period, which the report states too. The report also comes
 //! [`DOUBT`] times later while the process of a finalized rank still runs: it may end with an error, which then matters
-//! more to the user. The same holds where ranks are on several hosts.
+//! more to the user. The same holds where ranks are on several hosts. After a host has been silent, nothing is reported
+//! for twice that time: TCP doubles the time until it tries again, and of several connections that were cut each does so
+//! at its own times.
 //!
 //! A rank that computes, sleeps in its own code, or has not called the library yet does not wait: there is no hang.
 
@@ -48,6 +50,8 @@ const DOUBT: u64 = 10;
 const POLLING: u64 = 5;
 /// Factor if a job that is waited for is not visible.
 const UNSEEN: u64 = 60;
+/// Longest time until TCP tries again.
+const RETRY: Duration = Duration::from_secs(120);
 /// Maximum time between polls of a thread that counts as polling.
 const POLLS_WITHIN: Duration = Duration::from_millis(2500);
 
@@ -102,6 +106,10 @@ pub struct Watch {
     reported: (Vec<u64>, bool),
     /// Time at which a reported hang with a doubt ends the job.
     due_ns: Option<u64>,
+    /// Time since which a host has been silent.
+    silent_ns: Option<u64>,
+    /// Time until which connections that were cut may not have been tried again.
+    retried_ns: u64,
     /// Whether the ranks are on several hosts: messages may be in flight between them, and the state of their threads
     /// is unknown.
     pub is_between_hosts: bool,
@@ -119,8 +127,16 @@ impl Watch {
             polls: BTreeMap::new(),
             reported: (Vec::new(), false),
             due_ns: None,
+            silent_ns: None,
+            retried_ns: 0,
             is_between_hosts: false,
         }
+    }
+
+    /// Restarts the detection, because another host has not been heard lately.
+    pub fn host_is_silent(&mut self, now_ns: u64) {
+        self.begin_anew();
+        self.silent_ns.get_or_insert(now_ns);
     }
 
     /// Restarts the detection: earlier polls no longer count.
@@ -142,6 +158,10 @@ impl Watch {
         let is_late = before.is_some_and(|before| now_ns.saturating_sub(before) > LATE.as_nanos() as u64);
         if let Some((since, _)) = self.quiet.as_mut().filter(|_| is_late) {
             *since = now_ns;
+        }
+        if let Some(silent_ns) = self.silent_ns.take() {
+            let silence_ns = now_ns.saturating_sub(silent_ns);
+            self.retried_ns = now_ns + silence_ns.saturating_mul(2).min(RETRY.as_nanos() as u64);
         }
         self.count_polls(now_ns, all_views(views, &neighbours));
         let Some(mut hang) = self.all_wait(now_ns, views, &neighbours, others) else {
@@ -169,7 +189,7 @@ impl Watch {
             }
             false => waits_ns >= self.after_ns,
         };
-        if quiet_ns < QUIET.as_nanos() as u64 || !lasts {
+        if quiet_ns < QUIET.as_nanos() as u64 || !lasts || now_ns < self.retried_ns {
             return Look::Quiet;
         }
         hang.neighbours = neighbours;
@@ -395,6 +415,22 @@ mod tests {
             found.extend((look != Look::Quiet).then_some(ms));
         }
         assert_eq!(found, [18_000]);
+    }
+
+    #[test]
+    fn after_a_host_was_silent_there_is_time_for_all_connections_to_be_tried_again() {
+        let mut watch = Watch::new(Duration::from_secs(1), Duration::from_secs(30));
+        watch.is_between_hosts = true;
+        let mut found = Vec::new();
+        for ms in (0..=60_000).step_by(400) {
+            if (4000..14_000).contains(&ms) {
+                watch.host_is_silent(ms * MS);
+                continue;
+            }
+            let look = watch.look(ms * MS, &pair(), Neighbours::default(), |_| Others::default());
+            found.extend((look != Look::Quiet).then_some(ms));
+        }
+        assert_eq!(found, [34_000]);
     }
 
     #[test]

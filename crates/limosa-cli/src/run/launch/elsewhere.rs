@@ -384,11 +384,15 @@ impl Job<'_> {
         }
     }
 
-    /// Whether all other hosts have reported lately, and no message is known to be under way between hosts.
+    /// Whether all other hosts have reported lately.
     pub(super) fn has_heard_of_all(&self) -> bool {
-        let is_known = |link: &Link| link.heard().elapsed() < 2 * ALIVE && !link.is_carrying;
-        self.links.iter().flatten().all(is_known)
-            && !self.between.courier.as_ref().is_some_and(courier::Running::is_carrying)
+        self.links.iter().flatten().all(|link| link.heard().elapsed() < 2 * ALIVE)
+    }
+
+    /// Whether a message is known to be under way between hosts.
+    pub(super) fn is_carrying(&self) -> bool {
+        self.links.iter().flatten().any(|link| link.is_carrying)
+            || self.between.courier.as_ref().is_some_and(courier::Running::is_carrying)
     }
 
     /// Reads standard input once.

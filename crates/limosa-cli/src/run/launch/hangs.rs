@@ -45,8 +45,10 @@ impl Job<'_> {
 
     pub(super) fn look(&mut self) {
         if !self.has_heard_of_all() {
-            self.watch.begin_anew();
-            return;
+            return self.watch.host_is_silent(monotonic_ns());
+        }
+        if self.is_carrying() {
+            return self.watch.begin_anew();
         }
         self.watch.is_between_hosts = !self.links.is_empty();
         let views = self.board.views();
