@@ -22,8 +22,8 @@
 //! states the doubt, and the job is ended only after another period, which the report states too. The report also comes
 //! [`DOUBT`] times later while the process of a finalized rank still runs: it may end with an error, which then matters
 //! more to the user. The same holds where ranks are on several hosts. After a host has been silent, nothing is reported
-//! for twice that time: TCP doubles the time until it tries again, and of several connections that were cut each does so
-//! at its own times.
+//! for twice that time: TCP doubles the time until it tries again, and of several connections that were cut each does
+//! so at its own times.
 //!
 //! A rank that computes, sleeps in its own code, or has not called the library yet does not wait: there is no hang.
 
