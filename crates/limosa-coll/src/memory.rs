@@ -1,8 +1,8 @@
 //! Contiguous memory for collectives in shared memory.
 
-use limosa_base::copy::copy_here;
 use std::cell::Cell;
 
+use limosa_base::copy::copy_here;
 use limosa_p2p::memory::Region;
 
 use super::schedule::Temporary;

@@ -13,13 +13,13 @@
 //! Cost for n bytes and p ranks on c processors: (p - 1) n (copies in) + (p - 1) n (copies out, to all) +
 //! (p - 1) n (combining), all over min(p, c).
 
-use limosa_base::copy::copy_here;
 use std::ops::Range;
 
 use crate::access::Access;
 use crate::memory::Scratch;
 use crate::notes::{Ends, Location, PostedBytes, nonsense};
 use crate::reducer::Reducer;
+use limosa_base::copy::copy_here;
 use limosa_mpi::error::{Error, Result};
 use limosa_mpi::mix::mix;
 

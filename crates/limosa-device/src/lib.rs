@@ -39,12 +39,13 @@
 //! | [`files`] | that share a folder | descriptor | no | no |
 //! | [`fabric`] | that a network reaches | descriptor | no | no |
 
-use limosa_base::copy::copy_slice;
 use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use limosa_base::copy::copy_slice;
 
 pub use devices::{DeviceId, Devices};
 pub use limosa_base::joint::{Joint, Stretch};

@@ -14,7 +14,8 @@ impl Board {
     /// Returns whether the job ends, because the launcher ends it or a rank has aborted it: the deaths of ranks are its
     /// consequence.
     pub fn is_ending(&self) -> bool {
-        self.header().ending.load(Acquire) != 0 || self.aborted().is_some()
+        let header = self.header();
+        header.ending.load(Acquire) != 0 || header.abort_state.load(Acquire) != 0
     }
 }
 

@@ -1,8 +1,8 @@
 //! Intake of an operation under way: from notes, from slots, and from the memory of other ranks.
 
-use limosa_base::copy::copy_here;
 use std::ops::Range;
 
+use limosa_base::copy::copy_here;
 use limosa_base::slots::BODY_BYTES;
 use limosa_p2p::memory::Region;
 use smallvec::SmallVec;

@@ -6,9 +6,9 @@
 //! ([`BackgroundOp::start`](super::BackgroundOp::start) sets an alarm), because they may not call the library for other
 //! reasons. It does not ask while a thread of its own process has just begun to wait.
 
-use limosa_base::copy::copy_here;
 use std::ops::Range;
 
+use limosa_base::copy::copy_here;
 use limosa_base::slots::BODY_BYTES;
 use limosa_p2p::memory::Region;
 

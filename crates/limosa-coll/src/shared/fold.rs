@@ -1,6 +1,5 @@
 //! Combination of contributions in the slots.
 
-use limosa_base::copy::copy_here;
 use std::ops::Range;
 
 use super::call::SharedCall;
@@ -9,6 +8,7 @@ use crate::buffer::Buffer;
 use crate::memory::Scratch;
 use crate::notes::Location;
 use crate::reducer::Reducer;
+use limosa_base::copy::copy_here;
 use limosa_mpi::error::Result;
 
 impl Reducer<'_> {

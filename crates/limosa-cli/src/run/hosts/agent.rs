@@ -422,12 +422,12 @@ impl Agent {
     fn carry_out(&mut self, order: Order) {
         match order {
             Order::Signal(signal) => {
-                self.is_suspended = signal == libc::SIGSTOP;
-                self.courier.iter().for_each(|courier| courier.set_patient(self.is_suspended));
+                self.set_suspended(signal == libc::SIGSTOP);
                 self.signal_all(signal);
             }
             Order::Begin => self.start_ranks(),
             Order::End => {
+                self.set_suspended(false);
                 self.board.set_ending();
                 self.ranks.iter().for_each(Rank::ask_to_end);
             }
@@ -497,6 +497,11 @@ impl Agent {
     fn forget_reader(&mut self, at: usize) {
         self.readers.remove(at);
         self.got.remove(at);
+    }
+
+    fn set_suspended(&mut self, is_suspended: bool) {
+        self.is_suspended = is_suspended;
+        self.courier.iter().for_each(|courier| courier.set_patient(is_suspended));
     }
 
     fn signal_all(&self, signal: i32) {
