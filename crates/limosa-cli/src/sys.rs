@@ -52,9 +52,20 @@ pub fn become_rank(segment: i32, launcher: u32) -> io::Result<()> {
 }
 
 /// What a process does between fork and exec that gets all signals. Async-signal-safe.
+///
+/// Signals of the terminal that come before exec are the launcher's alone, which passes them on. Ctrl-Z would stop the
+/// process here, and with it the launcher, which waits for exec.
 pub fn take_all_signals() -> io::Result<()> {
-    // SAFETY: async-signal-safe system calls on this process's own properties.
+    extern "C" fn forget(_: i32) {}
+    // SAFETY: async-signal-safe system calls on this process's own properties; the handler does nothing.
     unsafe {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGTSTP] {
+            let mut old = std::mem::zeroed::<libc::sigaction>();
+            // Exec makes a handler the default again; what is ignored stays ignored.
+            if libc::sigaction(signal, std::ptr::null(), &mut old) == 0 && old.sa_sigaction == libc::SIG_DFL {
+                libc::signal(signal, forget as *const () as libc::sighandler_t);
+            }
+        }
         let mut none = std::mem::zeroed::<libc::sigset_t>();
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
@@ -224,5 +235,28 @@ pub fn membarrier_commands() -> io::Result<i64> {
     match unsafe { libc::syscall(libc::SYS_membarrier, QUERY, 0, 0) } {
         -1 => Err(io::Error::last_os_error()),
         bits => Ok(bits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::CommandExt;
+
+    #[test]
+    fn keys_of_the_terminal_before_exec_do_not_stop_a_process() {
+        const KEYS: [i32; 2] = [libc::SIGTSTP, libc::SIGINT];
+        let _signals = signal_fd(&KEYS).expect("a descriptor");
+        let mut command = std::process::Command::new("true");
+        let press_and_take = || {
+            for key in KEYS {
+                // SAFETY: sends a signal to this process.
+                unsafe { libc::raise(key) };
+            }
+            take_all_signals()
+        };
+        // SAFETY: the closure makes async-signal-safe system calls only.
+        unsafe { command.pre_exec(press_and_take) };
+        assert!(command.status().expect("a process").success());
     }
 }
