@@ -34,7 +34,7 @@ def maven(jdk, *words):
         pytest.skip("not run: Maven (mvn) is not installed")
     env = os.environ | {"JAVA_HOME": str(jdk.resolve().parents[1])}
     command = [program, "--batch-mode", "--no-transfer-progress", "--quiet", "--file", POM, *words]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=400)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=1800)
     if done.returncode and (found := UNREACHABLE.search(done.stdout)):
         line = done.stdout[found.start() :].partition("\n")[0]
         pytest.skip(f"not run: Maven Central, from which Maven takes its plugins, cannot be reached: {line}")
