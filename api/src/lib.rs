@@ -12,9 +12,10 @@
 //! - [`header`] — `mpi.h`
 //! - [`coverage`] — `docs/coverage.md`
 //! - [`java`] — the bindings for Java
-//! - [`mpich`] — the translation of MPICH's ABI, for `limosa-mpich`
+//! - [`mpich`], [`openmpi`] — the facts about the ABIs of MPICH and Open MPI
 //! - [`octave`] — the module `mpitb` for Octave
 //! - [`profile`] — the wrappers of the profiler, for `limosa-profile`
+//! - [`translation`] — the translation of these ABIs, for `limosa-mpich` and `limosa-openmpi`
 
 #![forbid(unsafe_code)]
 
@@ -27,8 +28,10 @@ pub mod header;
 pub mod java;
 pub mod mpich;
 pub mod octave;
+pub mod openmpi;
 pub mod profile;
 pub mod roles;
 mod table;
+pub mod translation;
 
 pub use table::{Arg, Array, Constant, Direction, Function, HandleType, Kind, Param, Status, Table, Value};

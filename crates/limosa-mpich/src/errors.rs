@@ -3,14 +3,14 @@
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-use crate::convert::{error_code_to_mpich, result};
-use crate::standard::{abi, standard_value as standard};
+use crate::convert::{error_code_to_theirs, result};
+use crate::standard::{OWNER, abi, standard_value as standard};
 
-/// Ends a call of a function that MPICH has and the standard has not.
+/// Ends a call of a function that the other library has and the standard has not.
 #[cold]
 pub(crate) fn unsupported(function: &'static str) -> i32 {
     static CODE: AtomicI32 = AtomicI32::new(0);
-    let text = format!("{function} is an extension of MPICH that the MPI-5 standard ABI does not have");
+    let text = format!("{function} is an extension of {OWNER} that the MPI-5 standard ABI does not have");
     raise(&CODE, standard::MPI_ERR_UNSUPPORTED_OPERATION, &text)
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn raise(code: &AtomicI32, class: i32, text: &str) -> i32 {
     // SAFETY: all functions may be called at any time, with addresses of locals.
     unsafe {
         if number == 0 && abi::MPI_Add_error_code(class, &raw mut number as usize) != 0 {
-            return error_code_to_mpich(class);
+            return error_code_to_theirs(class);
         }
         code.store(number, Relaxed);
         let bytes = text.bytes().take(standard::MPI_MAX_ERROR_STRING as usize - 1).chain([0]);

@@ -6,9 +6,11 @@
 
 use std::ffi::{CStr, c_int};
 
+use crate::standard::{LIBRARY, OWNER};
+
 include!(concat!(env!("OUT_DIR"), "/names.rs"));
 
-const LIBRARY: &CStr = c"libmpi_abi.so.1";
+const STANDARD: &CStr = c"libmpi_abi.so.1";
 /// A function that only Limosa's library has. It calls none of its own functions by name.
 const OWN: &CStr = c"limosa_mcast";
 
@@ -40,13 +42,13 @@ pub(crate) fn function(number: usize) -> usize {
 extern "C" fn find() {
     // SAFETY: the names end with a null character. The constructors of a library are expected to run.
     let library = unsafe {
-        let library = libc::dlopen(LIBRARY.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL);
+        let library = libc::dlopen(STANDARD.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL);
         HAS_PLAIN_HANDLES = !library.is_null() && !libc::dlsym(library, OWN.as_ptr()).is_null();
         match library.is_null() || HAS_PLAIN_HANDLES {
             true => library,
             false => {
                 libc::dlclose(library);
-                libc::dlopen(LIBRARY.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL | libc::RTLD_DEEPBIND)
+                libc::dlopen(STANDARD.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL | libc::RTLD_DEEPBIND)
             }
         }
     };
@@ -69,7 +71,7 @@ extern "C" fn missing() -> c_int {
 /// Stands for every function where there is no library.
 extern "C" fn absent() -> c_int {
     eprintln!(
-        "limosa: libmpi.so.12 translates MPICH's ABI and needs libmpi_abi.so.1, which is not found\n  hint: start the \
+        "limosa: {LIBRARY} translates {OWNER}'s ABI and needs libmpi_abi.so.1, which is not found\n  hint: start the \
          program with `limosa run`, or name the folder of libmpi_abi.so.1 in LD_LIBRARY_PATH"
     );
     std::process::abort()

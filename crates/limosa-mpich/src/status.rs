@@ -1,32 +1,18 @@
-//! `MPI_Status` of both ABIs.
+//! `MPI_Status` of the standard ABI, converted from and to that of the program ([`TheirStatus`]).
 //!
 //! ```text
-//! MPICH      0 count_lo     4 count_hi_and_cancelled   8 MPI_SOURCE   12 MPI_TAG   16 MPI_ERROR
-//! standard   0 MPI_SOURCE   4 MPI_TAG   8 MPI_ERROR   12 .. 32 of the library
+//! 0 MPI_SOURCE   4 MPI_TAG   8 MPI_ERROR   12 .. 32 of the library
 //! ```
-//! In MPICH, bit 0 of `count_hi_and_cancelled` says whether the operation was cancelled; the other bits are the high
-//! half of the byte count. Where the library keeps these two in the standard's status is found out by a trial; if its
-//! layout is not Limosa's, the standard's functions are called.
+//! Where the library keeps the byte count and the mark of a cancelled operation is found out by a trial; if its layout
+//! is not Limosa's, the standard's functions are called.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use crate::convert::{
-    Own, error_code_to_mpich, error_code_to_standard, rank_to_mpich, rank_to_standard, tag_to_mpich, tag_to_standard,
+    Own, error_code_to_standard, error_code_to_theirs, rank_to_standard, rank_to_theirs, tag_to_standard, tag_to_theirs,
 };
-use crate::standard::{abi, mpich_value as mpich, standard_value as standard};
-
-/// The status of the program.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub(crate) struct MpichStatus {
-    count_low: i32,
-    count_high_and_cancelled: i32,
-    source: i32,
-    tag: i32,
-    error: i32,
-}
-
-const _: () = assert!(size_of::<MpichStatus>() == 4 * mpich::MPI_F_STATUS_SIZE as usize);
+use crate::layout::TheirStatus;
+use crate::standard::{abi, standard_value as standard, their_value as theirs};
 
 /// The status of the library.
 #[repr(C)]
@@ -75,8 +61,8 @@ fn try_layout() -> bool {
 /// True for null and for `MPI_STATUS_IGNORE`.
 #[inline(always)]
 fn is_ignored(address: usize) -> bool {
-    const _: () = assert!(mpich::MPI_STATUS_IGNORE == 1 && mpich::MPI_STATUSES_IGNORE == 1);
-    address <= 1
+    const _: () = assert!(theirs::MPI_STATUS_IGNORE == theirs::MPI_STATUSES_IGNORE);
+    address <= theirs::MPI_STATUS_IGNORE as usize
 }
 
 impl Status {
@@ -101,18 +87,17 @@ impl Status {
             return Status::fresh();
         }
         // SAFETY: promised by the caller.
-        Status::from(unsafe { &*(address as *const MpichStatus) })
+        Status::from(unsafe { &*(address as *const TheirStatus) })
     }
 
-    pub(crate) fn from(theirs: &MpichStatus) -> Status {
+    pub(crate) fn from(theirs: &TheirStatus) -> Status {
         let mut status = Status {
             source: rank_to_standard(theirs.source),
             tag: tag_to_standard(theirs.tag),
             error: if theirs.error == 0 { 0 } else { error_code_to_standard(theirs.error) },
             internal: [0; 5],
         };
-        let (low, high) = (theirs.count_low, theirs.count_high_and_cancelled >> 1);
-        let cancelled = theirs.count_high_and_cancelled & 1;
+        let (low, high, cancelled) = theirs.count();
         if has_layout_of_limosa() {
             status.internal = [low, high, cancelled, 0, 0];
             return status;
@@ -138,23 +123,22 @@ impl Status {
     pub(crate) unsafe fn write(&self, address: usize) {
         if !is_ignored(address) && self.source != UNTOUCHED {
             // SAFETY: promised by the caller.
-            self.store(unsafe { &mut *(address as *mut MpichStatus) });
+            self.store(unsafe { &mut *(address as *mut TheirStatus) });
         }
     }
 
     #[inline(never)]
-    pub(crate) fn store(&self, theirs: &mut MpichStatus) {
+    pub(crate) fn store(&self, theirs: &mut TheirStatus) {
         let (low, high, cancelled) = match has_layout_of_limosa() {
             true => (self.internal[0], self.internal[1], self.internal[2]),
             false => self.ask(),
         };
-        theirs.count_low = low;
-        theirs.count_high_and_cancelled = high << 1 | cancelled & 1;
-        theirs.source = rank_to_mpich(self.source);
-        theirs.tag = tag_to_mpich(self.tag);
+        theirs.set_count(low, high, cancelled);
+        theirs.source = rank_to_theirs(self.source);
+        theirs.tag = tag_to_theirs(self.tag);
         // Calls with one status leave the field as it is.
         if self.error != UNTOUCHED {
-            theirs.error = if self.error == 0 { 0 } else { error_code_to_mpich(self.error) };
+            theirs.error = if self.error == 0 { 0 } else { error_code_to_theirs(self.error) };
         }
     }
 
@@ -191,7 +175,7 @@ impl Statuses {
     pub(crate) unsafe fn write(&self, program: usize) {
         for (index, status) in self.0.as_slice().iter().enumerate() {
             // SAFETY: promised by the caller. The array is empty if the program ignores the statuses.
-            unsafe { status.write(program + index * size_of::<MpichStatus>()) };
+            unsafe { status.write(program + index * size_of::<TheirStatus>()) };
         }
     }
 }

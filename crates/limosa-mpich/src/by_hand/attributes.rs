@@ -7,10 +7,10 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 use crate::convert::{
-    Communicator, Datatype, Kind, Window, error_code_to_mpich, error_code_to_standard, rank_to_mpich, result,
+    Communicator, Datatype, Handle, Kind, Window, error_code_to_standard, error_code_to_theirs, rank_to_theirs, result,
 };
-use crate::standard::{abi, mpich_value as mpich, standard_value as standard};
-use crate::standard::{keyval_to_mpich, keyval_to_standard};
+use crate::standard::{abi, standard_value as standard, their_value as theirs};
+use crate::standard::{keyval_to_standard, keyval_to_theirs};
 
 /// The functions of a keyval, and its extra state.
 struct Functions {
@@ -19,10 +19,10 @@ struct Functions {
     state: usize,
 }
 
-type Copy = unsafe extern "C" fn(c_int, c_int, usize, usize, usize, usize) -> c_int;
-type Delete = unsafe extern "C" fn(c_int, c_int, usize, usize) -> c_int;
+type Copy<C> = unsafe extern "C" fn(C, c_int, usize, usize, usize, usize) -> c_int;
+type Delete<C> = unsafe extern "C" fn(C, c_int, usize, usize) -> c_int;
 
-unsafe extern "C" fn copy<K: Kind<C = i32>>(
+unsafe extern "C" fn copy<K: Kind>(
     object: usize,
     keyval: c_int,
     functions: &Functions,
@@ -32,28 +32,23 @@ unsafe extern "C" fn copy<K: Kind<C = i32>>(
 ) -> c_int {
     // SAFETY: the program has given a function of this type, and the arguments are the library's.
     let code = unsafe {
-        let function = std::mem::transmute::<usize, Copy>(functions.copy);
-        function(K::to_mpich(object), keyval_to_mpich(keyval), functions.state, value, copied, flag)
+        let function = std::mem::transmute::<usize, Copy<K::C>>(functions.copy);
+        function(K::to_theirs(object), keyval_to_theirs(keyval), functions.state, value, copied, flag)
     };
     if code == 0 { 0 } else { error_code_to_standard(code) }
 }
 
-unsafe extern "C" fn delete<K: Kind<C = i32>>(
-    object: usize,
-    keyval: c_int,
-    value: usize,
-    functions: &Functions,
-) -> c_int {
+unsafe extern "C" fn delete<K: Kind>(object: usize, keyval: c_int, value: usize, functions: &Functions) -> c_int {
     // SAFETY: likewise.
     let code = unsafe {
-        let function = std::mem::transmute::<usize, Delete>(functions.delete);
-        function(K::to_mpich(object), keyval_to_mpich(keyval), value, functions.state)
+        let function = std::mem::transmute::<usize, Delete<K::C>>(functions.delete);
+        function(K::to_theirs(object), keyval_to_theirs(keyval), value, functions.state)
     };
     if code == 0 { 0 } else { error_code_to_standard(code) }
 }
 
 /// Creates a keyval by a function of the library.
-unsafe fn create<K: Kind<C = i32>>(
+unsafe fn create<K: Kind>(
     create: unsafe fn(usize, usize, usize, usize) -> i32,
     functions: Functions,
     keyval: usize,
@@ -86,35 +81,17 @@ pub(crate) unsafe fn mpi_win_create_keyval(copy: usize, delete: usize, keyval: u
     unsafe { create::<Window>(abi::MPI_Win_create_keyval, Functions { copy, delete, state }, keyval) }
 }
 
-/// `MPI_DUP_FN` and its like are the address of this function.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPIR_Dup_fn(
-    _object: c_int,
-    _keyval: c_int,
-    _state: usize,
-    value: usize,
-    copied: *mut usize,
-    flag: *mut c_int,
-) -> c_int {
-    // SAFETY: the caller passes addresses of locals.
-    unsafe {
-        *copied = value;
-        *flag = 1;
-    }
-    0
-}
-
 /// Values of predefined attributes that are converted: the program gets the address of one of these.
 static HOST: AtomicI32 = AtomicI32::new(0);
 static IO: AtomicI32 = AtomicI32::new(0);
 static LAST_USED_CODE: AtomicI32 = AtomicI32::new(0);
 static FLAVORS: [i32; 4] = [
-    mpich::MPI_WIN_FLAVOR_CREATE,
-    mpich::MPI_WIN_FLAVOR_ALLOCATE,
-    mpich::MPI_WIN_FLAVOR_DYNAMIC,
-    mpich::MPI_WIN_FLAVOR_SHARED,
+    theirs::MPI_WIN_FLAVOR_CREATE,
+    theirs::MPI_WIN_FLAVOR_ALLOCATE,
+    theirs::MPI_WIN_FLAVOR_DYNAMIC,
+    theirs::MPI_WIN_FLAVOR_SHARED,
 ];
-static MODELS: [i32; 2] = [mpich::MPI_WIN_UNIFIED, mpich::MPI_WIN_SEPARATE];
+static MODELS: [i32; 2] = [theirs::MPI_WIN_UNIFIED, theirs::MPI_WIN_SEPARATE];
 
 /// Converts the value of a predefined attribute.
 unsafe fn convert_value(keyval: i32, value: *mut *const i32, flag: *const c_int) {
@@ -131,9 +108,9 @@ unsafe fn convert_value(keyval: i32, value: *mut *const i32, flag: *const c_int)
             place.as_ptr().cast_const()
         };
         match keyval {
-            standard::MPI_HOST => *value = kept(&HOST, rank_to_mpich(**value)),
-            standard::MPI_IO => *value = kept(&IO, rank_to_mpich(**value)),
-            standard::MPI_LASTUSEDCODE => *value = kept(&LAST_USED_CODE, error_code_to_mpich(**value)),
+            standard::MPI_HOST => *value = kept(&HOST, rank_to_theirs(**value)),
+            standard::MPI_IO => *value = kept(&IO, rank_to_theirs(**value)),
+            standard::MPI_LASTUSEDCODE => *value = kept(&LAST_USED_CODE, error_code_to_theirs(**value)),
             standard::MPI_WIN_CREATE_FLAVOR => {
                 if let Some(flavor) = FLAVORS.get((**value - standard::MPI_WIN_FLAVOR_CREATE) as usize) {
                     *value = flavor;
@@ -167,22 +144,22 @@ unsafe fn get(
     }
 }
 
-pub(crate) unsafe fn mpi_comm_get_attr(comm: i32, keyval: i32, value: usize, flag: usize) -> i32 {
+pub(crate) unsafe fn mpi_comm_get_attr(comm: Handle<Communicator>, keyval: i32, value: usize, flag: usize) -> i32 {
     // SAFETY: the arguments are the program's.
     unsafe { get(abi::MPI_Comm_get_attr, Communicator::to_standard(comm), keyval, value, flag) }
 }
 
-pub(crate) unsafe fn mpi_attr_get(comm: i32, keyval: i32, value: usize, flag: usize) -> i32 {
+pub(crate) unsafe fn mpi_attr_get(comm: Handle<Communicator>, keyval: i32, value: usize, flag: usize) -> i32 {
     // SAFETY: likewise.
     unsafe { get(abi::MPI_Attr_get, Communicator::to_standard(comm), keyval, value, flag) }
 }
 
-pub(crate) unsafe fn mpi_type_get_attr(datatype: i32, keyval: i32, value: usize, flag: usize) -> i32 {
+pub(crate) unsafe fn mpi_type_get_attr(datatype: Handle<Datatype>, keyval: i32, value: usize, flag: usize) -> i32 {
     // SAFETY: likewise.
     unsafe { get(abi::MPI_Type_get_attr, Datatype::to_standard(datatype), keyval, value, flag) }
 }
 
-pub(crate) unsafe fn mpi_win_get_attr(win: i32, keyval: i32, value: usize, flag: usize) -> i32 {
+pub(crate) unsafe fn mpi_win_get_attr(win: Handle<Window>, keyval: i32, value: usize, flag: usize) -> i32 {
     // SAFETY: likewise.
     unsafe { get(abi::MPI_Win_get_attr, Window::to_standard(win), keyval, value, flag) }
 }

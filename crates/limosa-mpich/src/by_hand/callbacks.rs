@@ -9,12 +9,13 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
 use crate::convert::{
-    Communicator, Datatype, File, Kind, Session, Window, error_code_to_mpich, error_code_to_standard, result,
-    set_handle,
+    Communicator, Datatype, Errhandler, File, Handle, Kind, Session, Window, error_code_to_standard,
+    error_code_to_theirs, result, set_handle,
 };
 use crate::errors::raise;
+use crate::layout::TheirStatus;
 use crate::standard::{abi, standard_value as standard};
-use crate::status::{MpichStatus, Status};
+use crate::status::Status;
 
 /// Functions of the program, by the number of the function that calls each.
 struct Pool<const N: usize>([AtomicUsize; N]);
@@ -74,12 +75,12 @@ fn instance(all: &[[[*const (); 8]; 8]; 4], number: usize) -> usize {
 static OPERATIONS: Pool<SIZE> = Pool::new();
 static LARGE_OPERATIONS: Pool<SIZE> = Pool::new();
 
-type Operation = unsafe extern "C" fn(usize, usize, usize, *mut c_int);
+type Operation = unsafe extern "C" fn(usize, usize, usize, *mut Handle<Datatype>);
 
 unsafe extern "C" fn operate<const N: usize>(operands: usize, results: usize, count: usize, datatype: *const usize) {
     // SAFETY: the program has given a function of this type; the datatype's address is the library's.
     unsafe {
-        let mut datatype = Datatype::to_mpich(*datatype);
+        let mut datatype = Datatype::to_theirs(*datatype);
         std::mem::transmute::<usize, Operation>(OPERATIONS.function(N))(operands, results, count, &mut datatype);
     }
 }
@@ -92,7 +93,7 @@ unsafe extern "C" fn operate_large<const N: usize>(
 ) {
     // SAFETY: likewise.
     unsafe {
-        let mut datatype = Datatype::to_mpich(*datatype);
+        let mut datatype = Datatype::to_theirs(*datatype);
         std::mem::transmute::<usize, Operation>(LARGE_OPERATIONS.function(N))(operands, results, count, &mut datatype);
     }
 }
@@ -156,8 +157,8 @@ type Handler<C> = unsafe extern "C" fn(*mut C, *mut c_int, ...);
 unsafe extern "C" fn handle<K: Handled, const N: usize>(object: *const usize, code: *mut c_int) {
     // SAFETY: the program has given a function of this type; the addresses are the library's.
     unsafe {
-        let mut object = K::to_mpich(*object);
-        let mut own = error_code_to_mpich(*code);
+        let mut object = K::to_theirs(*object);
+        let mut own = error_code_to_theirs(*code);
         let before = own;
         std::mem::transmute::<usize, Handler<K::C>>(K::pool().function(N))(&raw mut object, &raw mut own);
         if own != before {
@@ -175,12 +176,12 @@ unsafe fn create_handler<K: Handled>(
     let number = if function == 0 { Some(0) } else { K::pool().number(function) };
     let Some(number) = number else { return exhausted("error handlers") };
     let caller = if function == 0 { 0 } else { instance(all, number) };
-    let mut made = crate::convert::Errhandler::NULL;
+    let mut made = Errhandler::NULL;
     let at = if errhandler == 0 { 0 } else { &raw mut made as usize };
     // SAFETY: the function has the type of the standard, but for variable arguments, of which there are none.
     unsafe {
         let code = create(caller, at);
-        set_handle::<crate::convert::Errhandler>(errhandler, made);
+        set_handle::<Errhandler>(errhandler, made);
         result(code)
     }
 }
@@ -214,18 +215,18 @@ pub(crate) unsafe fn mpi_session_create_errhandler(function: usize, errhandler: 
     unsafe { create_handler::<Session>(abi::MPI_Session_create_errhandler, function, errhandler, all) }
 }
 
-pub(crate) unsafe fn mpi_errhandler_set(comm: i32, errhandler: i32) -> i32 {
-    let (comm, errhandler) = (Communicator::to_standard(comm), crate::convert::Errhandler::to_standard(errhandler));
+pub(crate) unsafe fn mpi_errhandler_set(comm: Handle<Communicator>, errhandler: Handle<Errhandler>) -> i32 {
+    let (comm, errhandler) = (Communicator::to_standard(comm), Errhandler::to_standard(errhandler));
     // SAFETY: handles are checked by the library.
     unsafe { result(abi::MPI_Comm_set_errhandler(comm, errhandler)) }
 }
 
-pub(crate) unsafe fn mpi_errhandler_get(comm: i32, errhandler: usize) -> i32 {
-    let mut got = crate::convert::Errhandler::NULL;
+pub(crate) unsafe fn mpi_errhandler_get(comm: Handle<Communicator>, errhandler: usize) -> i32 {
+    let mut got = Errhandler::NULL;
     // SAFETY: handles are checked by the library; the address is the program's.
     unsafe {
         let code = abi::MPI_Comm_get_errhandler(Communicator::to_standard(comm), &raw mut got as usize);
-        set_handle::<crate::convert::Errhandler>(errhandler, got);
+        set_handle::<Errhandler>(errhandler, got);
         result(code)
     }
 }
@@ -238,9 +239,9 @@ struct Representation {
     state: usize,
 }
 
-type Conversion = unsafe extern "C" fn(usize, c_int, c_int, usize, i64, usize) -> c_int;
-type LargeConversion = unsafe extern "C" fn(usize, c_int, i64, usize, i64, usize) -> c_int;
-type Extent = unsafe extern "C" fn(c_int, usize, usize) -> c_int;
+type Conversion = unsafe extern "C" fn(usize, Handle<Datatype>, c_int, usize, i64, usize) -> c_int;
+type LargeConversion = unsafe extern "C" fn(usize, Handle<Datatype>, i64, usize, i64, usize) -> c_int;
+type Extent = unsafe extern "C" fn(Handle<Datatype>, usize, usize) -> c_int;
 
 /// Converts what a function of the program has returned.
 fn answer(code: c_int) -> c_int {
@@ -261,7 +262,7 @@ macro_rules! conversion {
             // SAFETY: the program has given a function of this type; the other arguments are the library's.
             unsafe {
                 let function = std::mem::transmute::<usize, $function>(own.$field);
-                answer(function(memory, Datatype::to_mpich(datatype), count, file, position, own.state))
+                answer(function(memory, Datatype::to_theirs(datatype), count, file, position, own.state))
             }
         }
     };
@@ -276,7 +277,7 @@ unsafe extern "C" fn extent(datatype: usize, extent: usize, own: &Representation
     // SAFETY: likewise.
     unsafe {
         let function = std::mem::transmute::<usize, Extent>(own.extent);
-        answer(function(Datatype::to_mpich(datatype), extent, own.state))
+        answer(function(Datatype::to_theirs(datatype), extent, own.state))
     }
 }
 
@@ -324,14 +325,14 @@ pub(crate) unsafe fn mpi_register_datarep_c(
 
 /// The functions of a generalized request. Freed by the last of them.
 struct Generalized {
-    query: unsafe extern "C" fn(usize, *mut MpichStatus) -> c_int,
+    query: unsafe extern "C" fn(usize, *mut TheirStatus) -> c_int,
     free: unsafe extern "C" fn(usize) -> c_int,
     cancel: unsafe extern "C" fn(usize, c_int) -> c_int,
     state: usize,
 }
 
 unsafe extern "C" fn query(own: &Generalized, status: &mut Status) -> c_int {
-    let mut theirs = MpichStatus::default();
+    let mut theirs = TheirStatus::default();
     status.store(&mut theirs);
     // SAFETY: the program has given a function of this type.
     let code = unsafe { (own.query)(own.state, &raw mut theirs) };
@@ -366,7 +367,7 @@ pub(crate) unsafe fn mpi_grequest_start(
             abi::MPI_Grequest_start(query_at, free_at, cancel_at, 0, at)
         } else {
             let own = Generalized {
-                query: std::mem::transmute::<usize, unsafe extern "C" fn(usize, *mut MpichStatus) -> c_int>(query_at),
+                query: std::mem::transmute::<usize, unsafe extern "C" fn(usize, *mut TheirStatus) -> c_int>(query_at),
                 free: std::mem::transmute::<usize, unsafe extern "C" fn(usize) -> c_int>(free_at),
                 cancel: std::mem::transmute::<usize, unsafe extern "C" fn(usize, c_int) -> c_int>(cancel_at),
                 state,

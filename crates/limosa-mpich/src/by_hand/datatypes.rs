@@ -1,8 +1,9 @@
 //! Functions of datatypes that MPI-5 no longer has, and the contents of a datatype.
 
-use crate::convert::{Datatype, Handles, Kind, error_code_to_mpich, result, set_handle};
-use crate::standard::{abi, mpich_value as mpich, standard_value as standard};
-use crate::standard::{distribution_argument_to_mpich, distribution_to_mpich, order_to_mpich};
+use crate::convert::{Datatype, Handle, Handles, Kind, error_code_to_theirs, result, set_handle};
+use crate::handles::{lower_bound, upper_bound};
+use crate::standard::{abi, standard_value as standard, their_value as theirs};
+use crate::standard::{distribution_argument_to_theirs, distribution_to_theirs, order_to_theirs};
 
 pub(crate) unsafe fn mpi_address(location: usize, address: usize) -> i32 {
     // SAFETY: the addresses are the program's.
@@ -10,21 +11,21 @@ pub(crate) unsafe fn mpi_address(location: usize, address: usize) -> i32 {
 }
 
 /// Asks for the lower bound and the extent of a datatype.
-unsafe fn bounds(datatype: i32) -> Result<(i64, i64), i32> {
+unsafe fn bounds(datatype: Handle<Datatype>) -> Result<(i64, i64), i32> {
     let (mut lower, mut extent) = (0i64, 0i64);
     // SAFETY: the handle is checked by the library; the addresses are those of locals.
     let code = unsafe {
         let datatype = Datatype::to_standard(datatype);
         abi::MPI_Type_get_extent(datatype, &raw mut lower as usize, &raw mut extent as usize)
     };
-    if code == 0 { Ok((lower, extent)) } else { Err(error_code_to_mpich(code)) }
+    if code == 0 { Ok((lower, extent)) } else { Err(error_code_to_theirs(code)) }
 }
 
-unsafe fn bound(datatype: i32, at: usize, choose: fn((i64, i64)) -> i64) -> i32 {
+unsafe fn bound(datatype: Handle<Datatype>, at: usize, choose: fn((i64, i64)) -> i64) -> i32 {
     // SAFETY: the address is the program's.
     unsafe {
         match bounds(datatype) {
-            Ok(_) if at == 0 => mpich::MPI_ERR_ARG,
+            Ok(_) if at == 0 => theirs::MPI_ERR_ARG,
             Ok(both) => {
                 *(at as *mut i64) = choose(both);
                 0
@@ -34,22 +35,28 @@ unsafe fn bound(datatype: i32, at: usize, choose: fn((i64, i64)) -> i64) -> i32 
     }
 }
 
-pub(crate) unsafe fn mpi_type_extent(datatype: i32, extent: usize) -> i32 {
+pub(crate) unsafe fn mpi_type_extent(datatype: Handle<Datatype>, extent: usize) -> i32 {
     // SAFETY: the arguments are the program's.
     unsafe { bound(datatype, extent, |(_, extent)| extent) }
 }
 
-pub(crate) unsafe fn mpi_type_lb(datatype: i32, displacement: usize) -> i32 {
+pub(crate) unsafe fn mpi_type_lb(datatype: Handle<Datatype>, displacement: usize) -> i32 {
     // SAFETY: likewise.
     unsafe { bound(datatype, displacement, |(lower, _)| lower) }
 }
 
-pub(crate) unsafe fn mpi_type_ub(datatype: i32, displacement: usize) -> i32 {
+pub(crate) unsafe fn mpi_type_ub(datatype: Handle<Datatype>, displacement: usize) -> i32 {
     // SAFETY: likewise.
     unsafe { bound(datatype, displacement, |(lower, extent)| lower + extent) }
 }
 
-pub(crate) unsafe fn mpi_type_hvector(count: i32, length: i32, stride: i64, oldtype: i32, newtype: usize) -> i32 {
+pub(crate) unsafe fn mpi_type_hvector(
+    count: i32,
+    length: i32,
+    stride: i64,
+    oldtype: Handle<Datatype>,
+    newtype: usize,
+) -> i32 {
     let mut made = Datatype::NULL;
     // SAFETY: the library checks the arguments.
     unsafe {
@@ -60,7 +67,13 @@ pub(crate) unsafe fn mpi_type_hvector(count: i32, length: i32, stride: i64, oldt
     }
 }
 
-pub(crate) unsafe fn mpi_type_hindexed(count: i32, lengths: usize, displs: usize, oldtype: i32, newtype: usize) -> i32 {
+pub(crate) unsafe fn mpi_type_hindexed(
+    count: i32,
+    lengths: usize,
+    displs: usize,
+    oldtype: Handle<Datatype>,
+    newtype: usize,
+) -> i32 {
     let mut made = Datatype::NULL;
     // SAFETY: likewise.
     unsafe {
@@ -79,9 +92,9 @@ pub(crate) unsafe fn mpi_type_struct(count: i32, lengths: usize, displs: usize, 
         let (mut kept_lengths, mut kept_displs, mut kept_types) = (Vec::new(), Vec::new(), Vec::new());
         for index in 0..usize::try_from(count).unwrap_or(0) {
             let displ = *(displs as *const i64).add(index);
-            match *(types as *const i32).add(index) {
-                mpich::MPI_LB => lower = Some(lower.map_or(displ, |least| least.min(displ))),
-                mpich::MPI_UB => upper = Some(upper.map_or(displ, |most| most.max(displ))),
+            match *(types as *const Handle<Datatype>).add(index) {
+                marker if marker == lower_bound() => lower = Some(lower.map_or(displ, |least| least.min(displ))),
+                marker if marker == upper_bound() => upper = Some(upper.map_or(displ, |most| most.max(displ))),
                 datatype => {
                     kept_lengths.push(*(lengths as *const i32).add(index));
                     kept_displs.push(displ);
@@ -121,20 +134,20 @@ unsafe fn convert_integers(combiner: i32, integers: usize, length: usize, has_la
     // Behind the sizes, which are elsewhere if they are large.
     let sizes = if has_large_counts { 0 } else { 1 };
     match combiner {
-        standard::MPI_COMBINER_SUBARRAY => convert(length - 1, 1, order_to_mpich),
+        standard::MPI_COMBINER_SUBARRAY => convert(length - 1, 1, order_to_theirs),
         standard::MPI_COMBINER_DARRAY => {
             let dimensions = (length - 4) / (3 + sizes);
             let first = 3 + sizes * dimensions;
-            convert(first, dimensions, distribution_to_mpich);
-            convert(first + dimensions, dimensions, distribution_argument_to_mpich);
-            convert(length - 1, 1, order_to_mpich);
+            convert(first, dimensions, distribution_to_theirs);
+            convert(first + dimensions, dimensions, distribution_argument_to_theirs);
+            convert(length - 1, 1, order_to_theirs);
         }
         _ => {}
     }
 }
 
 pub(crate) unsafe fn mpi_type_get_contents(
-    datatype: i32,
+    datatype: Handle<Datatype>,
     max_integers: i32,
     max_addresses: i32,
     max_datatypes: i32,
@@ -161,7 +174,7 @@ pub(crate) unsafe fn mpi_type_get_contents(
 }
 
 pub(crate) unsafe fn mpi_type_get_contents_c(
-    datatype: i32,
+    datatype: Handle<Datatype>,
     max_integers: i64,
     max_addresses: i64,
     max_large_counts: i64,

@@ -1,7 +1,7 @@
 //! Functions that are not generated: what the program passes outlives the call, or the standard ABI has no such
 //! function. The build script reads their names and signatures; exported ones of these names call them.
 
-#![allow(clippy::too_many_arguments, reason = "the signatures are those of MPICH")]
+#![allow(clippy::too_many_arguments, reason = "the signatures are those of the standard")]
 
 pub(crate) mod attributes;
 pub(crate) mod callbacks;

@@ -3,11 +3,11 @@
 use std::ffi::{c_int, c_void};
 
 use crate::convert::{
-    Communicator, Datatype, Errhandler, File, Group, Handles, Info, Kind, Message, Operation, Request, Session, Window,
-    convert_number, handle_at, result, set_handle,
+    Communicator, Datatype, Errhandler, File, Group, Handle, Handles, Info, Kind, Message, Operation, Request, Session,
+    Window, convert_number, handle_at, result, set_handle,
 };
 use crate::standard::{abi, standard_value as standard};
-use crate::standard::{bind_to_mpich, safety_to_mpich, safety_to_standard, verbosity_to_mpich};
+use crate::standard::{bind_to_theirs, safety_to_standard, safety_to_theirs, verbosity_to_theirs};
 
 /// Converts the handle of an object to which something is bound.
 unsafe fn object(bind: i32, address: usize) -> usize {
@@ -60,7 +60,12 @@ pub(crate) unsafe fn mpi_t_pvar_handle_alloc(
     }
 }
 
-pub(crate) unsafe fn mpi_t_event_handle_alloc(index: i32, object_at: usize, info: i32, registration: usize) -> i32 {
+pub(crate) unsafe fn mpi_t_event_handle_alloc(
+    index: i32,
+    object_at: usize,
+    info: Handle<Info>,
+    registration: usize,
+) -> i32 {
     // SAFETY: likewise.
     unsafe {
         let mut bind = standard::MPI_T_BIND_NO_OBJECT;
@@ -111,8 +116,8 @@ pub(crate) unsafe fn mpi_t_event_get_info(
             let given = if elements == 0 { 0 } else { *(elements as *const i32) };
             own.write_first(datatypes, given.max(0) as usize);
             set_handle::<Info>(info, own_info);
-            convert_number(verbosity, verbosity_to_mpich);
-            convert_number(bind, bind_to_mpich);
+            convert_number(verbosity, verbosity_to_theirs);
+            convert_number(bind, bind_to_theirs);
         }
         result(code)
     }
@@ -133,14 +138,14 @@ unsafe extern "C" fn happened(instance: usize, registration: usize, safety: c_in
     // SAFETY: the program has given a function of this type.
     unsafe {
         let function = std::mem::transmute::<usize, Function>(own.function);
-        function(instance, registration, safety_to_mpich(safety), own.data);
+        function(instance, registration, safety_to_theirs(safety), own.data);
     }
 }
 
 pub(crate) unsafe fn mpi_t_event_register_callback(
     registration: usize,
     safety: i32,
-    info: i32,
+    info: Handle<Info>,
     data: usize,
     function: usize,
 ) -> i32 {
@@ -156,7 +161,7 @@ unsafe extern "C" fn freed(registration: usize, safety: c_int, own: *mut Callbac
     unsafe {
         let own = Box::from_raw(own);
         let function = std::mem::transmute::<usize, Function>(own.function);
-        function(registration, safety_to_mpich(safety), own.data);
+        function(registration, safety_to_theirs(safety), own.data);
     }
 }
 
@@ -183,7 +188,7 @@ unsafe extern "C" fn dropped(count: i64, registration: usize, source: c_int, saf
     unsafe {
         let function = DROPPED.load(std::sync::atomic::Ordering::Acquire);
         let data = own.as_ref().map_or(0, |own| own.data);
-        std::mem::transmute::<usize, Function>(function)(count, registration, source, safety_to_mpich(safety), data);
+        std::mem::transmute::<usize, Function>(function)(count, registration, source, safety_to_theirs(safety), data);
     }
 }
 
