@@ -12,6 +12,7 @@ in the environment                 from
                                    crate ``limosa-profile``, the checks from ``limosa-check``; ``liblimosa_tuned.so``,
                                    which replaces collectives, from ``lab/limosa_lab/tune/``, where there is a compiler
 ``lib/limosa/mpich/``              crate ``limosa-mpich``, and its second name: for programs compiled for MPICH
+``lib/limosa/openmpi/``            crate ``limosa-openmpi``: for programs compiled for Open MPI
 ``bin/limosa``                     crate ``limosa-cli``
 ``bin/mpiexec``, ``bin/mpirun``    ``python/scripts/mpiexec``
 ``share/``                         completion for shells, and man pages: printed by ``limosa completion``
@@ -28,7 +29,8 @@ in the environment                 from
 
 Wheels hold no symbolic links, hence the copies and the lines for linker and compiler. Packages of other MPI libraries
 bring files of the same names, which replace ours: ``limosa run`` and ``limosa cc`` then use those in folders of our
-own. The library with the name of MPICH's is in such a folder only, so that it replaces no other package's.
+own. The libraries with the names of MPICH's and Open MPI's are in such folders only, so that they replace no other
+package's.
 
 Binaries are stripped; with ``LIMOSA_KEEP_SYMBOLS=1`` they keep the names of functions, for debuggers and profilers.
 """
@@ -50,7 +52,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-PACKAGES = ["limosa-abi", "limosa-cli", "limosa-profile", "limosa-check", "limosa-mpich"]
+PACKAGES = ["limosa-abi", "limosa-cli", "limosa-profile", "limosa-check", "limosa-mpich", "limosa-openmpi"]
 # Names of functions are for debuggers and profilers.
 KEEPS_SYMBOLS = bool(os.environ.get("LIMOSA_KEEP_SYMBOLS"))
 # Libraries that stand before the MPI library, by their places in lib/limosa.
@@ -58,6 +60,7 @@ AROUND = {
     "liblimosa_profile.so": "liblimosa_profile.so",
     "liblimosa_check.so": "liblimosa_check.so",
     "mpich/libmpi.so.12": "libmpi.so",
+    "openmpi/libmpi.so.40": "libmpi40.so",
 }
 # Where the shells look for the completion of a command.
 COMPLETIONS = {

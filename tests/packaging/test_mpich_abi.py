@@ -10,30 +10,10 @@ from importlib.metadata import files
 from pathlib import Path
 
 import pytest
-from jobs import PATIENCE
+from abis import HELLO, LIMOSA, PREFIX, doctor, run
 from limosa import _peers
 
-PREFIX = Path(sys.executable).parents[1]
-LIMOSA = PREFIX / "bin" / "limosa"
 FOLDER = PREFIX / "lib" / "limosa" / "mpich"
-HELLO = r"""
-#include <mpi.h>
-#include <stdio.h>
-
-int main(int argc, char **argv)
-{
-    int rank, size, sum, length;
-    char version[MPI_MAX_LIBRARY_VERSION_STRING];
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    MPI_Get_library_version(version, &length);
-    printf("rank %d of %d, sum %d, %.6s\n", rank, size, sum, version);
-    MPI_Finalize();
-    return 0;
-}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -50,26 +30,6 @@ def hello(mpich, tmp_path_factory) -> Path:
     words = ["cc", "hello.c", f"-I{mpich}/include", f"-L{mpich}/lib", "-lmpi", f"-Wl,-rpath,{mpich}/lib", "-o", "hello"]
     subprocess.run(words, cwd=folder, check=True)
     return folder / "hello"
-
-
-def run(*command: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command without variables that choose a library."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "LIMOSA_", "MPI4PY_"))}
-    return subprocess.run(
-        command,
-        env=env | variables,
-        capture_output=True,
-        text=True,
-        timeout=120 * PATIENCE,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-
-
-def doctor(program: Path, **variables: str) -> tuple[int, str]:
-    """What the doctor says of a program, and its exit code."""
-    found = run(LIMOSA, "doctor", program, **variables)
-    return found.returncode, found.stdout + found.stderr
 
 
 def test_a_program_compiled_for_mpich_runs_unmodified(hello):
@@ -147,6 +107,3 @@ def test_the_doctor_finds_two_libraries_in_one_program(tmp_path):
     subprocess.run([*words, solver, standard, "-o", "mixed"], cwd=tmp_path, check=True)
     code, said = doctor(tmp_path / "mixed")
     assert code == 1 and "two MPI libraries are mixed" in said and "libsolver.so" in said, said
-    subprocess.run([*words, theirs, "-o", "open"], cwd=tmp_path, check=True)
-    code, said = doctor(tmp_path / "open")
-    assert code == 1 and "it does not run on Limosa" in said and "--mpi openmpi" in said, said

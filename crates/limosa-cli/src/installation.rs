@@ -75,11 +75,26 @@ fn library_folder_in(prefix: &Path) -> Option<(PathBuf, bool)> {
     has_library(&usual).then_some((usual, false))
 }
 
-/// The folder of the library for programs that were compiled for MPICH, Intel MPI or their like.
-pub fn mpich_folder() -> Option<PathBuf> {
-    let command = std::env::current_exe().ok()?.canonicalize().ok()?;
-    let folder = command.parent()?.parent()?.join("lib/limosa/mpich");
-    folder.join("libmpi.so.12").is_file().then_some(folder)
+/// A library with another library's binary interface, for programs that were compiled for that one.
+pub struct Translation {
+    /// Folder in `lib/limosa`.
+    pub folder: &'static str,
+    /// Name of the file.
+    pub library: &'static str,
+}
+
+/// For programs that were compiled for MPICH, Intel MPI or their like.
+pub const MPICH: Translation = Translation { folder: "mpich", library: "libmpi.so.12" };
+/// For programs that were compiled for Open MPI.
+pub const OPEN_MPI: Translation = Translation { folder: "openmpi", library: "libmpi.so.40" };
+
+impl Translation {
+    /// The folder of the library, if it is there.
+    pub fn find(&self) -> Option<PathBuf> {
+        let command = std::env::current_exe().ok()?.canonicalize().ok()?;
+        let folder = command.parent()?.parent()?.join("lib/limosa").join(self.folder);
+        folder.join(self.library).is_file().then_some(folder)
+    }
 }
 
 /// A library that belongs to this command and is loaded before the MPI library.

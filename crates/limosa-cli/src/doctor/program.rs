@@ -10,7 +10,7 @@ use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 use object::{Endianness, StringTable};
 
 use super::{Finding, fail, ok, warn};
-use crate::installation;
+use crate::installation::{self, Translation};
 
 const WHAT: &str = "program";
 
@@ -22,6 +22,8 @@ enum Abi {
     OpenMpi,
     /// A part of MPICH that the translation has not: Fortran, C++.
     PartOfMpich,
+    /// Likewise of Open MPI, and its versions with other binary interfaces.
+    PartOfOpenMpi,
 }
 
 impl Abi {
@@ -34,8 +36,9 @@ impl Abi {
         match stem {
             "libmpi_abi" => Some(Abi::Standard),
             "libmpi" | "libmpich" if of_mpich => Some(Abi::Mpich),
-            "libmpi" | "libmpi_cxx" | "libmpi_mpifh" if !version.is_empty() => Some(Abi::OpenMpi),
-            _ if stem.starts_with("libmpi_usempi") => Some(Abi::OpenMpi),
+            "libmpi" if version.starts_with(".40") => Some(Abi::OpenMpi),
+            "libmpi" | "libmpi_cxx" | "libmpi_mpifh" | "libmpi_java" if !version.is_empty() => Some(Abi::PartOfOpenMpi),
+            _ if stem.starts_with("libmpi_usempi") => Some(Abi::PartOfOpenMpi),
             "libmpifort" | "libmpicxx" | "libmpichfort" | "libmpichcxx" if of_mpich => Some(Abi::PartOfMpich),
             _ => None,
         }
@@ -43,7 +46,11 @@ impl Abi {
 
     /// True if both are of one MPI.
     fn goes_with(self, other: Abi) -> bool {
-        let family = |abi| if abi == Abi::PartOfMpich { Abi::Mpich } else { abi };
+        let family = |abi| match abi {
+            Abi::PartOfMpich => Abi::Mpich,
+            Abi::PartOfOpenMpi => Abi::OpenMpi,
+            _ => abi,
+        };
         family(self) == family(other)
     }
 
@@ -51,7 +58,7 @@ impl Abi {
         match self {
             Abi::Standard => "the MPI-5 standard ABI",
             Abi::Mpich | Abi::PartOfMpich => "MPICH's ABI (MPICH, Intel MPI, Cray MPICH, MVAPICH)",
-            Abi::OpenMpi => "Open MPI",
+            Abi::OpenMpi | Abi::PartOfOpenMpi => "Open MPI's ABI",
         }
     }
 }
@@ -178,10 +185,10 @@ pub fn look(program: &Path) -> Finding {
             ),
         );
     };
-    judge(&file, &asked(&file, &of_file), installation::mpich_folder().is_some())
+    judge(&file, &asked(&file, &of_file), |translation| translation.find().is_some())
 }
 
-fn judge(file: &Path, all: &[Asked], has_translation: bool) -> Finding {
+fn judge(file: &Path, all: &[Asked], has: impl Fn(&Translation) -> bool) -> Finding {
     let shown = file.display();
     let Some(first) = all.first() else {
         return ok(WHAT, format!("{shown} and its libraries ask for no MPI library; they may load one while they run"));
@@ -210,26 +217,30 @@ fn judge(file: &Path, all: &[Asked], has_translation: bool) -> Finding {
             "`patchelf --remove-rpath` lets `limosa run` choose, or link it without `--disable-new-dtags`",
         );
     }
-    let part = all.iter().find(|asked| asked.abi == Abi::PartOfMpich);
-    match (first.abi, part) {
-        (Abi::Standard, _) => ok(WHAT, format!("{text}: it runs on Limosa")),
-        (Abi::OpenMpi, _) => fail(
-            WHAT,
-            format!("{text}: it does not run on Limosa"),
-            "`limosa run --mpi openmpi` runs it on Open MPI; `limosa cc` compiles it for Limosa",
-        ),
-        (_, Some(part)) => fail(
+    let (translation, engine) = match first.abi {
+        Abi::Standard => return ok(WHAT, format!("{text}: it runs on Limosa")),
+        Abi::Mpich | Abi::PartOfMpich => (installation::MPICH, "MPICH"),
+        Abi::OpenMpi | Abi::PartOfOpenMpi => (installation::OPEN_MPI, "Open MPI"),
+    };
+    let folder = translation.folder;
+    if let Some(part) = all.iter().find(|asked| matches!(asked.abi, Abi::PartOfMpich | Abi::PartOfOpenMpi)) {
+        return fail(
             WHAT,
             format!("{text}; the translation of that ABI has no {}", part.library),
-            "`limosa run --mpi mpich` runs it on MPICH",
-        ),
-        _ if has_translation => ok(WHAT, format!("{text}: it runs on Limosa through the translation of that ABI")),
-        _ => fail(
-            WHAT,
-            format!("{text}: the translation of that ABI, lib/limosa/mpich/libmpi.so.12, is not beside this command"),
-            "install the limosa package again",
-        ),
+            format!("`limosa run --mpi {folder}` runs it on {engine}"),
+        );
     }
+    if has(&translation) {
+        return ok(WHAT, format!("{text}: it runs on Limosa through the translation of that ABI"));
+    }
+    fail(
+        WHAT,
+        format!(
+            "{text}: the translation of that ABI, lib/limosa/{folder}/{}, is not beside this command",
+            translation.library
+        ),
+        "install the limosa package again",
+    )
 }
 
 #[cfg(test)]
@@ -245,7 +256,9 @@ mod tests {
             ("libmpich.so.12", Some(Abi::Mpich)),
             ("libmpi-0a1b2c.so.12.3", Some(Abi::Mpich)),
             ("libmpi.so.40", Some(Abi::OpenMpi)),
-            ("libmpi_mpifh.so.40", Some(Abi::OpenMpi)),
+            ("libmpi.so.40.40.11", Some(Abi::OpenMpi)),
+            ("libmpi.so.20", Some(Abi::PartOfOpenMpi)),
+            ("libmpi_mpifh.so.40", Some(Abi::PartOfOpenMpi)),
             ("libmpifort.so.12", Some(Abi::PartOfMpich)),
             ("libmpfr.so.6", None),
             ("libc.so.6", None),
@@ -257,15 +270,18 @@ mod tests {
     #[test]
     fn what_a_program_asks_for_decides() {
         let asked = |abi, library: &str| Asked { abi, library: library.into(), by: "/x/a".into(), fixed: None };
-        let of = |all: &[Asked]| judge(Path::new("/x/a"), all, true);
+        let of = |all: &[Asked]| judge(Path::new("/x/a"), all, |_| true);
         assert!(of(&[]).text.contains("ask for no MPI library"));
         let (mpich, standard) = (|| asked(Abi::Mpich, "libmpi.so.12"), || asked(Abi::Standard, "libmpi_abi.so.1"));
         assert!(of(&[standard()]).text.ends_with("it runs on Limosa"));
         assert!(of(&[mpich()]).text.ends_with("through the translation of that ABI"));
-        assert!(judge(Path::new("/x/a"), &[mpich()], false).level == Level::Fail);
+        assert!(judge(Path::new("/x/a"), &[mpich()], |_| false).level == Level::Fail);
         let mixed = of(&[mpich(), standard()]);
         assert!(mixed.level == Level::Fail && mixed.text.starts_with("two MPI libraries are mixed"), "{}", mixed.text);
-        assert!(of(&[asked(Abi::OpenMpi, "libmpi.so.40")]).level == Level::Fail);
+        let openmpi = || asked(Abi::OpenMpi, "libmpi.so.40");
+        assert!(of(&[openmpi()]).text.ends_with("through the translation of that ABI"));
+        assert!(of(&[asked(Abi::PartOfOpenMpi, "libmpi_mpifh.so.40"), openmpi()]).level == Level::Fail);
+        assert!(of(&[openmpi(), mpich()]).text.starts_with("two MPI libraries are mixed"));
         assert!(of(&[asked(Abi::PartOfMpich, "libmpifort.so.12"), mpich()]).level == Level::Fail);
         let fixed = Asked { fixed: Some("/opt/mpich/lib/libmpi.so.12".into()), ..mpich() };
         assert!(of(&[fixed]).level == Level::Warn);

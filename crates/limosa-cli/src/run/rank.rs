@@ -25,11 +25,12 @@ const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
 /// The value of [`LIBRARY_PATH`] for a program: as it is, with the folder of the library that belongs to this launcher
 /// behind, so that a program which says nothing of where the library is starts too. The folder comes first if programs
-/// would find another package's library at the usual place. In front of all is the folder of the library with the name
-/// of MPICH's, whatever else a program finds under that name. `None`: as it is.
+/// would find another package's library at the usual place. In front of all are the folders of the libraries with
+/// the names of MPICH's and Open MPI's, whatever else a program finds under these names. `None`: as it is.
 fn library_path(app: &App) -> Option<OsString> {
     let (folder, is_first) = installation::library_folder()?;
-    let mpich = installation::mpich_folder();
+    let translations: Vec<PathBuf> =
+        [installation::MPICH, installation::OPEN_MPI].iter().filter_map(installation::Translation::find).collect();
     let given = app.env.iter().rev().find(|(name, _)| name == LIBRARY_PATH).map(|(_, value)| value.clone());
     let given = given.or_else(|| std::env::var_os(LIBRARY_PATH).filter(|_| !app.clear_env)).unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&given).filter(|_| !given.is_empty()).collect();
@@ -37,8 +38,8 @@ fn library_path(app: &App) -> Option<OsString> {
     if !folders.contains(&folder) {
         folders.insert(if is_first { 0 } else { folders.len() }, folder);
     }
-    if let Some(mpich) = mpich.filter(|mpich| folders.first() != Some(mpich)) {
-        folders.insert(0, mpich);
+    if !folders.starts_with(&translations) {
+        folders.splice(0..0, translations);
     }
     (folders.len() > before).then(|| std::env::join_paths(folders).ok())?
 }
