@@ -90,6 +90,7 @@ test-fuzz: | system-packages ## Fuzzing, unless it has passed with the crates as
 test-c: $(STAMPS)/limosa $(STAMPS)/test ## Conformance tests in C, compiled with our mpicc
 	$(C_PROGRAMS) $(if $(FULL),--full --variants all)
 	$(C_PROGRAMS) --mpich $(if $(FULL),--full,--np 3)
+	$(C_PROGRAMS) --openmpi $(if $(FULL),--full,--np 3)
 	$(if $(FULL),$(C_PROGRAMS) --cluster 2)
 	$(if $(FULL),$(C_PROGRAMS) --sanitize address)
 	$(if $(FULL),$(C_PROGRAMS) --sanitize thread)

@@ -1,11 +1,11 @@
-//! Renders the translation of the ABI of another library as Rust, for `limosa-mpich` and `limosa-openmpi`: for every
+//! Renders the translation of another library's ABI as Rust, for `limosa-mpich` and `limosa-openmpi`: for every
 //! function that the other library exports, one of the same name that converts its arguments, calls the function of the
 //! standard ABI, and converts what that has written and returned.
 //!
-//! [`Abi`] has the facts about the other library, which [`crate::mpich`] and [`crate::openmpi`] read, and their tables of
-//! predefined handles. How a kind of parameter is converted is decided in [`convert`]; the conversions themselves are
-//! functions of those crates. Functions for which a crate has code by hand are not rendered but called, with the
-//! signature that the code has.
+//! [`Abi`] has the facts about the other library and its tables of predefined handles; [`crate::mpich`] and
+//! [`crate::openmpi`] give them. How a kind of parameter is converted is decided in [`convert`]; the conversions
+//! themselves are functions of those crates. Functions for which a crate has code by hand are not rendered but called,
+//! with the signature that the code has.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -369,7 +369,8 @@ fn functions(table: &Table, out: &mut String) {
     out.push_str("}\n");
 }
 
-/// Conversion of an argument: its type in the program's ABI, the code before the call, and the expression that is passed.
+/// Conversion of an argument: its type in the program's ABI, the code before the call, the expression that is passed,
+/// and the code after the call.
 struct Converted {
     c: String,
     before: String,
@@ -648,8 +649,8 @@ fn predefined(table: &Table, args: &[Arg], quick: &[[String; 3]]) -> Option<Vec<
     Some(parts)
 }
 
-/// The body of a function that calls `name` of the standard ABI and ends with the expression `end`; `parts` are the code before the call, the expression that is passed, and the code after the
-/// call, for each argument.
+/// The body of a function that calls `name` of the standard ABI and ends with the expression `end`; `parts` are the
+/// code before the call, the expression that is passed, and the code after the call, for each argument.
 fn body(name: &str, end: &str, parts: &[[String; 3]]) -> String {
     let lines = |index: usize| {
         let lines = parts.iter().map(|part| &part[index]).filter(|line| !line.is_empty());

@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-# Constants that have no number of their own in the older standard, or whose number the translation changes.
+# Constants that the older standard lacks: those of Open MPI 5.0, or as the translation sees them.
 CONSTANTS = {
     "MPI_ERR_ERRHANDLER": "MPI_ERR_ARG",
+    "MPI_ERR_PROC_ABORTED": "74",
+    "MPI_ERR_SESSION": "78",
+    "MPI_ERR_VALUE_TOO_LARGE": "79",
     "MPI_LOGICAL16": "((MPI_Datatype)(736L | 1L << 62))",
     "MPI_REAL2": "((MPI_Datatype)&ompi_mpi_real2)",
     "MPI_COMPLEX4": "((MPI_Datatype)&ompi_mpi_complex4)",

@@ -1,7 +1,7 @@
 """Counts the instructions that calls of the library execute, with valgrind's tool callgrind.
 
 `python tests/performance/counting.py` measures all cases of the laboratory's instructions.c, and what the profiler adds
-and the translation of MPICH's ABI add to the calls in profiled.c, and prints them as ceilings.toml has them.
+and the translations of other ABIs add to the calls in profiled.c, and prints them as ceilings.toml has them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -83,13 +84,15 @@ def added(plain: dict[str, Count], more: dict[str, Count]) -> dict[str, Count]:
     return {case: Count(more[case].instructions - plain[case].instructions, more[case].dump) for case in plain}
 
 
-def measure_translation(folder: Path) -> dict[str, Count]:
+def measure_translation(name: str, folder: Path) -> dict[str, Count]:
     """Run profiled.c, compiled for both ABIs, on one rank under callgrind; give what the translation adds to each call.
 
-    The package with MPICH's header is downloaded once.
+    The package with the other library's header is downloaded once.
     """
-    mpich = _peers.install("mpich", "MPICH", "mpich", print)
-    words = {"standard": [], "mpich": [f"-I{mpich}/include", f"-L{mpich}/lib", "-lmpi"]}
+    other = _peers.install(name, name, name, print)
+    # Open MPI's library names others, which are not needed to link.
+    link = ["-lmpi", "-Wl,--unresolved-symbols=ignore-in-shared-libs"]
+    words = {"standard": [], name: [f"-I{other}/include", f"-L{other}/lib", *link]}
     found = []
     for abi, options in words.items():
         dumps = folder / abi
@@ -109,7 +112,8 @@ def main() -> None:
         sys.exit(lack)
     today = datetime.date.today()
     machine = platform.machine()
-    tables = {machine: measure, f"profiler.{machine}": measure_profiler, f"mpich.{machine}": measure_translation}
+    tables = {machine: measure, f"profiler.{machine}": measure_profiler}
+    tables |= {f"{name}.{machine}": partial(measure_translation, name) for name in ("mpich", "openmpi")}
     for table, measured in tables.items():
         with tempfile.TemporaryDirectory() as folder:
             print(f"[{table}]")

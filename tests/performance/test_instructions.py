@@ -1,4 +1,4 @@
-"""No call takes more instructions than its ceiling, nor does the profiler or the translation of MPICH's ABI add more to
+"""No call takes more instructions than its ceiling, nor does the profiler or a translation of another ABI add more to
 one: a guard against slow growth that no machine's mood disturbs.
 """
 
@@ -7,6 +7,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,8 @@ pytestmark = pytest.mark.quiet
 TABLES: dict[str, dict] = tomllib.loads((HERE / "ceilings.toml").read_text())
 CEILINGS: dict[str, dict] = TABLES.get(platform.machine(), {})
 OF_PROFILER: dict[str, dict] = TABLES["profiler"].get(platform.machine(), {})
-OF_TRANSLATION: dict[str, dict] = TABLES["mpich"].get(platform.machine(), {})
+OF_MPICH: dict[str, dict] = TABLES["mpich"].get(platform.machine(), {})
+OF_OPEN_MPI: dict[str, dict] = TABLES["openmpi"].get(platform.machine(), {})
 
 
 def counted(how: Callable[[Path], dict[str, Count]], folders: pytest.TempPathFactory) -> dict[str, Count]:
@@ -43,8 +45,13 @@ def added(tmp_path_factory) -> dict[str, Count]:
 
 
 @pytest.fixture(scope="module")
-def translated(tmp_path_factory) -> dict[str, Count]:
-    return counted(measure_translation, tmp_path_factory)
+def from_mpich(tmp_path_factory) -> dict[str, Count]:
+    return counted(partial(measure_translation, "mpich"), tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def from_open_mpi(tmp_path_factory) -> dict[str, Count]:
+    return counted(partial(measure_translation, "openmpi"), tmp_path_factory)
 
 
 has_no_table = pytest.mark.skipif(
@@ -76,14 +83,21 @@ def test_the_profiler_adds_no_more_instructions_than_its_ceiling(added, case):
 
 
 @has_no_table
-@pytest.mark.parametrize("case", OF_TRANSLATION)
-def test_the_translation_of_mpichs_abi_adds_no_more_instructions_than_its_ceiling(translated, case):
-    check(f"the translation in {case}", OF_TRANSLATION[case], translated[case])
+@pytest.mark.parametrize("case", OF_MPICH)
+def test_the_translation_of_mpichs_abi_adds_no_more_instructions_than_its_ceiling(from_mpich, case):
+    check(f"the translation in {case}", OF_MPICH[case], from_mpich[case])
 
 
 @has_no_table
-def test_every_case_has_a_ceiling_that_leaves_little_room(counts, added, translated):
-    for measured, ceilings in ((counts, CEILINGS), (added, OF_PROFILER), (translated, OF_TRANSLATION)):
+@pytest.mark.parametrize("case", OF_OPEN_MPI)
+def test_the_translation_of_open_mpis_abi_adds_no_more_instructions_than_its_ceiling(from_open_mpi, case):
+    check(f"the translation in {case}", OF_OPEN_MPI[case], from_open_mpi[case])
+
+
+@has_no_table
+def test_every_case_has_a_ceiling_that_leaves_little_room(counts, added, from_mpich, from_open_mpi):
+    pairs = ((counts, CEILINGS), (added, OF_PROFILER), (from_mpich, OF_MPICH), (from_open_mpi, OF_OPEN_MPI))
+    for measured, ceilings in pairs:
         assert set(measured) == set(ceilings)
         for case, known in ceilings.items():
             assert known["measured"] < known["ceiling"] <= 1.2 * known["measured"], case
