@@ -24,6 +24,14 @@ struct Facts {
     functions: Vec<String>,
 }
 
+/// Datatypes of Open MPI, and those of the standard that are the same. Functions return the last one of a kind:
+/// programs in C get theirs, not Fortran's.
+const ALIASES: [(&str, &str); 3] = [
+    ("MPIX_SHORT_FLOAT", "MPI_REAL2"),
+    ("MPIX_CXX_SHORT_FLOAT_COMPLEX", "MPI_COMPLEX4"),
+    ("MPIX_C_SHORT_FLOAT_COMPLEX", "MPI_COMPLEX4"),
+];
+
 /// The facts that are built into this crate.
 ///
 /// # Panics
@@ -55,14 +63,24 @@ fn objects(table: &Table, facts: &Facts) -> String {
             addresses.entry(*value).or_insert(symbol);
         }
     }
+    // Extensions under other names.
+    for (name, own) in ALIASES {
+        let constant = table.constants.iter().find(|constant| constant.name == own);
+        if let (Some(Value::Int(value)), Some(symbol)) = (constant.map(|c| &c.value), facts.objects.get(name)) {
+            standard.insert(symbol, *value);
+            addresses.insert(*value, symbol);
+        }
+    }
     let mut out = String::new();
     for (symbol, size) in &facts.sizes {
-        // What the standard ABI has not becomes a number that no library takes for a handle.
-        let value = standard.get(symbol.as_str()).copied().unwrap_or(0xfff);
+        // What the standard ABI has not becomes a number that no library takes for a handle; variables that are no
+        // objects are zero.
+        let is_object = facts.objects.values().any(|object| object == symbol);
+        let value = standard.get(symbol.as_str()).copied().unwrap_or(if is_object { 0xfff } else { 0 });
         writeln!(
             out,
             "#[unsafe(no_mangle)] pub static {symbol}: crate::handles::Object<{}> = crate::handles::Object::new({value});",
-            size - size_of::<usize>()
+            size.saturating_sub(size_of::<usize>())
         )
         .unwrap();
     }

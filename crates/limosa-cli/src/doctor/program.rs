@@ -36,7 +36,7 @@ impl Abi {
         match stem {
             "libmpi_abi" => Some(Abi::Standard),
             "libmpi" | "libmpich" if of_mpich => Some(Abi::Mpich),
-            "libmpi" if version.starts_with(".40") => Some(Abi::OpenMpi),
+            "libmpi" | "libmpi_cxx" if version.starts_with(".40") => Some(Abi::OpenMpi),
             "libmpi" | "libmpi_cxx" | "libmpi_mpifh" | "libmpi_java" if !version.is_empty() => Some(Abi::PartOfOpenMpi),
             _ if stem.starts_with("libmpi_usempi") => Some(Abi::PartOfOpenMpi),
             "libmpifort" | "libmpicxx" | "libmpichfort" | "libmpichcxx" if of_mpich => Some(Abi::PartOfMpich),
@@ -257,6 +257,7 @@ mod tests {
             ("libmpi-0a1b2c.so.12.3", Some(Abi::Mpich)),
             ("libmpi.so.40", Some(Abi::OpenMpi)),
             ("libmpi.so.40.40.11", Some(Abi::OpenMpi)),
+            ("libmpi_cxx.so.40", Some(Abi::OpenMpi)),
             ("libmpi.so.20", Some(Abi::PartOfOpenMpi)),
             ("libmpi_mpifh.so.40", Some(Abi::PartOfOpenMpi)),
             ("libmpifort.so.12", Some(Abi::PartOfMpich)),

@@ -4,7 +4,10 @@ use std::ffi::{CStr, c_char};
 use std::sync::atomic::AtomicI32;
 
 use super::environment::{give, text};
-use crate::convert::{Communicator, Datatype, Handle, Info, Kind, Window, error_code_to_standard, result};
+use crate::convert::{
+    Communicator, Datatype, Handle, Info, Kind, Window, convert_number, error_code_to_standard, error_code_to_theirs,
+    result,
+};
 use crate::errors::raise;
 use crate::standard::{abi, standard_value as standard, their_value as theirs};
 
@@ -42,7 +45,38 @@ pub(crate) unsafe fn mpi_win_get_name(win: Handle<Window>, name: usize, length: 
     short!(MPI_MAX_OBJECT_NAME, name, length, |own, own_length| abi::MPI_Win_get_name(win, own, own_length))
 }
 
+/// Says what a class means that only Open MPI has. The library gives no code of it, but programs ask.
+fn own_class(code: i32) -> Option<&'static str> {
+    match code {
+        theirs::MPI_ERR_PROC_FAILED => Some("MPI_ERR_PROC_FAILED: a process has failed"),
+        theirs::MPI_ERR_PROC_FAILED_PENDING => Some("MPI_ERR_PROC_FAILED_PENDING: a possible sender has failed"),
+        theirs::MPI_ERR_REVOKED => Some("MPI_ERR_REVOKED: the communicator was revoked"),
+        _ => None,
+    }
+}
+
+pub(crate) unsafe fn mpi_error_class(code: i32, class: usize) -> i32 {
+    if own_class(code).is_some() && class != 0 {
+        // SAFETY: the address is the program's.
+        unsafe { *(class as *mut i32) = code };
+        return 0;
+    }
+    // SAFETY: the library checks the code and the address.
+    unsafe {
+        let answer = abi::MPI_Error_class(error_code_to_standard(code), class);
+        if answer == 0 {
+            convert_number(class, error_code_to_theirs);
+        }
+        result(answer)
+    }
+}
+
 pub(crate) unsafe fn mpi_error_string(code: i32, string: usize, length: usize) -> i32 {
+    if let Some(said) = own_class(code) {
+        // SAFETY: the program's buffer is as long as its header says.
+        unsafe { give(said, theirs::MPI_MAX_ERROR_STRING as usize, string, length) };
+        return 0;
+    }
     let code = error_code_to_standard(code);
     short!(MPI_MAX_ERROR_STRING, string, length, |own, own_length| abi::MPI_Error_string(code, own, own_length))
 }
