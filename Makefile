@@ -44,6 +44,14 @@ wheel: $(STAMPS)/build ## Build the wheel into dist/
 	$(PIP) wheel . --no-deps --no-build-isolation --wheel-dir dist
 	@ls dist/limosa-*.whl
 
+# The banner is an advertisement of the theme's authors for another tool.
+.PHONY: docs
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: $(STAMPS)/docs ## Build the documentation as a site into target/site/
+	python python/tools/pages/reference_java.py
+	python -m mkdocs build --quiet
+	@echo target/site/index.html
+
 .PHONY: java-artefact
 java-artefact: | system-packages ## Build org.limosa:limosa-mpi with Maven into target/java/ (needs mvn and a JDK 22)
 	JAVA_HOME=$$($(PYTHON) -c 'import sys; sys.path[:0] = ["python/limosa"]; import _java_find; \
@@ -175,7 +183,7 @@ $(STAMPS)/build: pyproject.toml $(STAMPS)/venv
 	$(INSTALL) 'hatchling>=1.26'
 	@touch $@
 
-$(STAMPS)/demo $(STAMPS)/lab $(STAMPS)/test $(STAMPS)/lint: $(STAMPS)/%: pyproject.toml $(STAMPS)/venv
+$(STAMPS)/demo $(STAMPS)/docs $(STAMPS)/lab $(STAMPS)/test $(STAMPS)/lint: $(STAMPS)/%: pyproject.toml $(STAMPS)/venv
 	$(INSTALL) --group $*
 	@touch $@
 

@@ -1,7 +1,9 @@
-## -*- texinfo -*- @deftypefn  {} {[@var{found}, @var{source}, @var{tag}] =} spmdProbe () @deftypefnx {} {[@var{found},
-## @var{source}, @var{tag}] =} spmdProbe (@var{source}) @deftypefnx {} {[@var{found}, @var{source}, @var{tag}] =}
-## spmdProbe (@var{source}, @var{tag}) Tell whether @code{spmdReceive} with these arguments would find a value now, and
-## from which worker and with which tag. Without a value, @var{source} and @var{tag} are [].
+## -*- texinfo -*-
+## @deftypefn  {} {[@var{found}, @var{source}, @var{tag}] =} spmdProbe ()
+## @deftypefnx {} {[@var{found}, @var{source}, @var{tag}] =} spmdProbe (@var{source})
+## @deftypefnx {} {[@var{found}, @var{source}, @var{tag}] =} spmdProbe (@var{source}, @var{tag})
+## Tell whether @code{spmdReceive} with these arguments would find a value now, and from which worker and with which
+## tag. Without a value, @var{source} and @var{tag} are [].
 ##
 ## @example
 ## while (spmdProbe ())

@@ -1,6 +1,8 @@
-## -*- texinfo -*- @deftypefn  {} {@var{b} =} spmdReduce (@var{f}, @var{a}) @deftypefnx {} {@var{b} =} spmdReduce
-## (@var{f}, @var{a}, @var{destination}) Combine the values @var{a} of all workers by the function @var{f} of two
-## values, in the order of their indices. With a destination, only this worker gets the result, and all others get [].
+## -*- texinfo -*-
+## @deftypefn  {} {@var{b} =} spmdReduce (@var{f}, @var{a})
+## @deftypefnx {} {@var{b} =} spmdReduce (@var{f}, @var{a}, @var{destination})
+## Combine the values @var{a} of all workers by the function @var{f} of two values, in the order of their indices. With
+## a destination, only this worker gets the result, and all others get [].
 ##
 ## @example
 ## largest = spmdReduce (@@max, spmdIndex ());   # spmdSize ()

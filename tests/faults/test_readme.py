@@ -1,4 +1,4 @@
-"""The README keeps its word: its programs run as they stand, and its hang report is what Limosa prints."""
+"""The README keeps its word: its hang report is what Limosa prints for the program to which it leads."""
 
 from __future__ import annotations
 
@@ -6,16 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import is_limosa, tool
+from conftest import is_limosa
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
 WAITED = re.compile(r"for [0-9.]+ s$", re.MULTILINE)
 FOLDER = re.compile(r"at /\S*/ring\.py")
-
-
-def section(title: str) -> str:
-    """The text of a section of the README."""
-    return README.read_text().split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -30,21 +25,11 @@ def without_places_and_times(report: str) -> str:
 
 @pytest.mark.skipif(not is_limosa(), reason="the report is Limosa's")
 def test_the_hang_report_is_what_limosa_prints(job, tmp_path):
-    (program,) = blocks(section("When a job hangs"), "python")
-    (shown,) = blocks(section("When a job hangs"), "console")
+    program = blocks((ROOT / "docs/troubleshooting.md").read_text().split("\n### All send first\n")[1], "python")[0]
+    (shown,) = blocks((ROOT / "README.md").read_text(), "console")
     command, _, report = shown.partition("\n")
     (tmp_path / "ring.py").write_text(program)
     assert command == "$ limosa run --on-hang=abort -n 3 ring.py"
     done = job(["ring.py"], n=3, options=["--on-hang=abort"], cwd=tmp_path).wait(60)
     assert without_places_and_times(done.err) == without_places_and_times(report)
     assert done.code != 0
-
-
-def test_the_first_programs_run(job, tmp_path):
-    programs = blocks(section("First program"), "python")
-    assert len(programs) == 2
-    for program in programs:
-        (tmp_path / "hello.py").write_text(program)
-        done = job([tool("python"), "hello.py"], n=4, cwd=tmp_path).wait(60)
-        assert done.code == 0, done.text
-        assert "rank 3 of 4: the ranks add up to 6" in done.out

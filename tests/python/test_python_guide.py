@@ -1,4 +1,4 @@
-"""The programs in docs/python.md run as they stand, with any number of ranks; so does the first one of README.md."""
+"""The programs in docs/python.md run as they stand, with any number of ranks; so do those of docs/tutorial.md."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_programs_of_the_guide_run(engine):
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 7])
 def test_programs_run_with_any_number_of_ranks(tmp_path, n):
     # One job for all, except those that start processes, which would have to find the program.
-    programs = [*programs_of("README.md"), *programs_of("docs/python.md")]
+    programs = [*programs_of("docs/tutorial.md"), *programs_of("docs/python.md")]
     together = [program for program in programs if "limosa.spawn" not in program]
     text = f"import limosa\nfor program in {together!r}:\n    exec(program, globals())\n    limosa.world.barrier()\n"
     (tmp_path / "all.py").write_text(text + "print('all done')\n")
