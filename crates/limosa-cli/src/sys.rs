@@ -51,19 +51,21 @@ pub fn become_rank(segment: i32, launcher: u32) -> io::Result<()> {
     }
 }
 
+/// The signals of a terminal that stop a process.
+const STOPPING: [i32; 3] = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+
 /// What a process does between fork and exec that gets all signals. Async-signal-safe.
 ///
-/// Signals of the terminal that come before exec are the launcher's alone, which passes them on. Ctrl-Z would stop the
-/// process here, and with it the launcher, which waits for exec.
+/// The launcher waits for exec, and it stops all ranks for Ctrl-Z itself: before exec, nothing stops the process.
 pub fn take_all_signals() -> io::Result<()> {
-    extern "C" fn forget(_: i32) {}
+    extern "C" fn do_nothing(_: i32) {}
     // SAFETY: async-signal-safe system calls on this process's own properties; the handler does nothing.
     unsafe {
-        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGTSTP] {
+        for signal in STOPPING {
             let mut old = std::mem::zeroed::<libc::sigaction>();
-            // Exec makes a handler the default again; what is ignored stays ignored.
+            // Exec restores the default action of a signal with a handler, but not of an ignored signal.
             if libc::sigaction(signal, std::ptr::null(), &mut old) == 0 && old.sa_sigaction == libc::SIG_DFL {
-                libc::signal(signal, forget as *const () as libc::sighandler_t);
+                libc::signal(signal, do_nothing as *const () as libc::sighandler_t);
             }
         }
         let mut none = std::mem::zeroed::<libc::sigset_t>();
@@ -244,17 +246,18 @@ mod tests {
     use std::os::unix::process::CommandExt;
 
     #[test]
-    fn keys_of_the_terminal_before_exec_do_not_stop_a_process() {
-        const KEYS: [i32; 2] = [libc::SIGTSTP, libc::SIGINT];
-        let _signals = signal_fd(&KEYS).expect("a descriptor");
+    fn ctrl_z_before_exec_does_not_stop_a_process() {
+        let _signals = signal_fd(&STOPPING).expect("a descriptor");
         let mut command = std::process::Command::new("true");
         let press_and_take = || {
-            for key in KEYS {
+            for signal in STOPPING {
                 // SAFETY: sends a signal to this process.
-                unsafe { libc::raise(key) };
+                unsafe { libc::raise(signal) };
             }
             take_all_signals()
         };
+        // The kernel stops no process of a group without a parent in the session: this one's group has one.
+        command.process_group(0);
         // SAFETY: the closure makes async-signal-safe system calls only.
         unsafe { command.pre_exec(press_and_take) };
         assert!(command.status().expect("a process").success());
