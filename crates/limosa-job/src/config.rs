@@ -342,6 +342,9 @@ impl Config {
     }
 }
 
+/// Variables that the compiler wrapper `mpicc` reads itself: a user sets them beside those of the library.
+const OF_WRAPPERS: [&str; 3] = ["LIMOSA_CC", "LIMOSA_CXX", "LIMOSA_FC"];
+
 /// The declaration of a variable.
 pub fn find(name: &str) -> Option<&'static Variable> {
     VARIABLES.iter().find(|variable| variable.name == name)
@@ -426,6 +429,9 @@ fn folder_of(device: &str) -> Option<&str> {
 impl Values {
     fn add(&mut self, name: &str, value: OsString) {
         let Some(variable) = find(name) else {
+            if OF_WRAPPERS.contains(&name) {
+                return;
+            }
             let hint = nearest(name).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
             self.complaints.push(format!("there is no variable {name}{hint} (`limosa env` lists all)"));
             return;
@@ -513,6 +519,12 @@ mod tests {
             assert_ne!(changed, default, "{} is declared but not read", variable.name);
             assert!(complaints.is_empty());
         }
+    }
+
+    #[test]
+    fn variables_of_the_compiler_wrapper_cause_no_warning() {
+        let (_, complaints) = of(&OF_WRAPPERS.map(|name| (name, "clang")));
+        assert_eq!(complaints, Vec::<String>::new());
     }
 
     #[test]
