@@ -212,6 +212,7 @@ def test_what_is_missing_is_named(script, tmp_path):
 
 def test_octave_knows_that_it_is_interrupted_while_it_waits(script, tmp_path):
     text = """
+    limosa_send (1, 0); limosa_recv ();   % loads and starts everything: later it waits for nothing but messages
     unwind_protect
       disp ("ready"); fflush (stdout);
       limosa_recv ();
@@ -231,7 +232,8 @@ def test_octave_knows_that_it_is_interrupted_while_it_waits(script, tmp_path):
 
 def test_a_long_message_is_sent_whole_though_its_sender_is_interrupted(script, tmp_path):
     text = """
-    x = rand (1, 5000);
+    x = rand (1, 1e6);   % too long to be sent before its receive
+    limosa_send (1, 0, 2); limosa_recv (0, 2);   % loads and starts everything: later it waits for nothing but messages
     disp ("ready"); fflush (stdout);
     unwind_protect
       limosa_send (x, 0, 3);
