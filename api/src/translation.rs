@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{Arg, Array, Direction, Function, Table, Value};
 
-/// What is known about the ABI of another library.
+/// The ABI of another library: its constants, its functions, and the conversions of its handles.
 pub struct Abi {
     /// The other library.
     pub owner: &'static str,

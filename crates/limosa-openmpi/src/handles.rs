@@ -56,7 +56,8 @@ fn to_standard(handle: usize) -> usize {
 
 #[inline(always)]
 fn predefined(handle: usize) -> usize {
-    // SAFETY: what is neither null nor a handle of the library is the address of a predefined object.
+    // SAFETY: by the caller's promise, a handle that is neither null nor one of the library is the address of a
+    // predefined object.
     unsafe { *(handle as *const usize) }
 }
 
